@@ -54,6 +54,8 @@ const FieldTable<ClaimCheck>& claim_fields();
 const FieldTable<HashAnswer>& draw_fields();
 const FieldTable<HashAnswer>& hash_fields();
 const FieldTable<HashAnswer>& run_hash_fields();
+/// The band of a time.
+const FieldTable<HashBand>& time_band_fields();
 /// Bands of a job's step and slowdown.
 const FieldTable<JobBands>& job_band_fields();
 /// The "power" of a step.
@@ -98,6 +100,26 @@ void add_written(FieldTable<Of>& fields, Get get) {
              "The scenario as it was written, with what --set changed. Run under the file's name, "
              "it gives this answer again.",
              [get](const Of& of) { return written_value(get(of)); });
+}
+
+/// hash_least_s, hash_median_s and hash_most_s of the first level. `band` takes an answer and gives
+/// the band of the time that `what` names, if several draws were simulated.
+template <class Of, class Band>
+void add_hash_headline(FieldTable<Of>& fields, const std::string& what, Band band) {
+  const auto of_band = [band](HashDraw HashBand::* which) {
+    return [band, which](const Of& of) -> std::optional<double> {
+      const std::optional<HashBand> known = band(of);
+      if (!known) return std::nullopt;
+      return ((*known).*which).value;
+    };
+  };
+  fields
+      .add("hash_least_s", Better::less,
+           "The shortest " + what + " over the draws of --hash-seeds.", of_band(&HashBand::least))
+      .add("hash_median_s", Better::less, "The median " + what + " over the draws of --hash-seeds.",
+           of_band(&HashBand::median))
+      .add("hash_most_s", Better::less, "The longest " + what + " over the draws of --hash-seeds.",
+           of_band(&HashBand::most));
 }
 
 /// Seconds of each bucket, in the order of buckets().

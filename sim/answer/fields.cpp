@@ -28,6 +28,7 @@ constexpr std::array kNameEnds{
     NameEnd{"flops_per_gpu", "FLOP/s"},
     NameEnd{"peak_flops", "FLOP/s"},
     NameEnd{"joules_per_token", "J"},
+    NameEnd{"joules_per_output_token", "J"},
     NameEnd{"joules", "J"},
     NameEnd{"usd_per_gpu_hour", "USD/h"},
     NameEnd{"usd_per_hour", "USD/h"},
@@ -39,9 +40,14 @@ constexpr std::array kNameEnds{
     NameEnd{"gpu_hours", "h"},
     NameEnd{"saved_hours", "h"},
     NameEnd{"tonnes_co2", "t"},
+    NameEnd{"co2_t", "t"},
     NameEnd{"celsius", "degC"},
     NameEnd{"_gib_least", "GiB"},
     NameEnd{"_gib_most", "GiB"},
+    NameEnd{"_s_p05", "s"},
+    NameEnd{"_s_p95", "s"},
+    NameEnd{"_usd_p05", "USD"},
+    NameEnd{"_usd_p95", "USD"},
     NameEnd{"_s_low", "s"},
     NameEnd{"_s_high", "s"},
     NameEnd{"_low_s", "s"},
@@ -86,10 +92,15 @@ Json value_type(const FieldInfo& field) {
       return {{"type", "array"}, {"items", {{"type", "number"}}}};
     case FieldKind::named_numbers:
       return {{"type", "object"}, {"additionalProperties", {{"type", "number"}}}};
-    case FieldKind::object:
-      return object_schema(field.members);
+    case FieldKind::object: {
+      Json object = object_schema(field.members);
+      if (field.nullable) object["type"] = {"object", "null"};
+      return object;
+    }
     case FieldKind::objects:
       return {{"type", "array"}, {"items", object_schema(field.members)}};
+    case FieldKind::named_objects:
+      return {{"type", "object"}, {"additionalProperties", object_schema(field.members)}};
     case FieldKind::any:
       break;
   }
@@ -127,7 +138,7 @@ const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view pa
     if (field.name != path.substr(0, dot)) continue;
     if (dot == std::string_view::npos) return &field;
     std::string_view rest = path.substr(dot + 1);
-    if (field.kind == FieldKind::objects) {
+    if (field.kind == FieldKind::objects || field.kind == FieldKind::named_objects) {
       const std::size_t next = rest.find('.');
       if (next == std::string_view::npos) return nullptr;
       rest = rest.substr(next + 1);

@@ -35,6 +35,7 @@ enum class FieldKind : std::uint8_t {
   named_numbers,  ///< an object of numbers
   object,         ///< with members
   objects,        ///< a list of them
+  named_objects,  ///< an object of them, by names that are not known beforehand
   any,
 };
 
@@ -48,7 +49,7 @@ struct FieldInfo {
   bool nullable = false;             ///< null where there is no value
   std::string constant{};            ///< of a text that is the same in every answer
   std::string successor{};           ///< of an old name, which stays for a release: the new one
-  std::vector<FieldInfo> members{};  ///< of an object, of each object of a list
+  std::vector<FieldInfo> members{};  ///< of an object, of each of several
 
   /// "s", "J", "USD", ...: what the end of the name says; empty for counts, ratios and texts.
   [[nodiscard]] std::string_view unit() const;
@@ -130,6 +131,33 @@ class FieldTable {
                    const auto& part = get(of);
                    return part ? Value(members.values(*part)) : Value();
                  }
+               });
+  }
+  /// As object(), where `get` gives a pointer or an optional: without any the member is null.
+  template <class Part, std::invocable<const Of&> Get>
+  FieldTable& object_or_null(std::string_view name, std::string_view sentence,
+                             const FieldTable<Part>& members, Get get) {
+    object(name, sentence, members, get);
+    rows_.back().info.always = rows_.back().info.nullable = true;
+    rows_.back().get = [get = rows_.back().get](const Of& of) {
+      Value value = get(of);
+      return value.absent() ? Value(NoValue{}) : value;
+    };
+    return *this;
+  }
+  /// Objects by name: `get` gives pairs of a name and what its object is of.
+  template <class Part, std::invocable<const Of&> Get>
+  FieldTable& named(std::string_view name, std::string_view sentence,
+                    const FieldTable<Part>& members, Get get) {
+    return row({.name = std::string(name),
+                .sentence = std::string(sentence),
+                .kind = FieldKind::named_objects,
+                .members = members.infos()},
+               [get, members](const Of& of) {
+                 Value::Object out;
+                 for (const auto& [key, part] : get(of))
+                   out.emplace_back(key, members.values(part));
+                 return Value(std::move(out));
                });
   }
   /// A list of objects: `get` gives what each of them is of.

@@ -77,6 +77,11 @@ const FieldTable<HashAnswer>& run_hash_fields() {
   return fields;
 }
 
+const FieldTable<HashBand>& time_band_fields() {
+  static const FieldTable<HashBand> fields = band_fields("_s", Better::less);
+  return fields;
+}
+
 const FieldTable<JobBands>& job_band_fields() {
   static const FieldTable<JobBands> fields = [] {
     FieldTable<JobBands> out;

@@ -40,6 +40,8 @@ Value::Value(const std::vector<std::string>& texts) : of_(List(texts.begin(), te
 Value::Value(const std::vector<double>& numbers) : of_(List(numbers.begin(), numbers.end())) {}
 Value::Value(const NamedNumbers& numbers) : of_(Object(numbers.begin(), numbers.end())) {}
 
+Value::Value(AllDigits exact) : of_(std::make_shared<const Json>(exact.number)) {}
+
 Value Value::document(nlohmann::ordered_json json) {
   Value out;
   out.of_ = std::make_shared<const Json>(std::move(json));

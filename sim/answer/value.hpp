@@ -27,6 +27,11 @@ struct OrNull {
   std::optional<Of> value;
 };
 
+/// A number that JSON has with all of its digits, such as a size in bytes.
+struct AllDigits {
+  double number = 0;
+};
+
 /// An object whose keys are not known beforehand, such as the seconds of each bucket.
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
@@ -57,6 +62,7 @@ class Value {
   Value(const OrNull<Of>& of) : of_(NoValue{}) {  // NOLINT(google-explicit-constructor)
     if (of.value) *this = Value(*of.value);
   }
+  Value(AllDigits exact);  // NOLINT(google-explicit-constructor)
   /// JSON that has its form from elsewhere: a scenario as it was written.
   static Value document(nlohmann::ordered_json json);
   Value(const std::vector<std::string>& texts);  // NOLINT(google-explicit-constructor)

@@ -75,6 +75,19 @@ if(NOT FUZZ)
   if(NOT of_library STREQUAL of_program)
     message(FATAL_ERROR "a program that links the package gets other answers than lockstep run gives")
   endif()
+  # Collectives, traffic, searches and plans have the same numbers, under the same names.
+  foreach(question IN ITEMS "comm comm/allreduce-dgxh100" "comm comm/allreduce-nvl72-2-racks"
+      "comm comm/incast-32" "comm comm/checkpoint-beside-rings" "tune bloom-176b"
+      "tune llama3-8b-b200" "plan plans/train-70b-15t-tokens --samples 20"
+      "plan plans/train-70b-three-regions --samples 20")
+    separate_arguments(question)
+    list(POP_FRONT question command scenario)
+    set(scenario "${prefix}/share/lockstep/scenarios/${scenario}.json")
+    set(printed "${BUILD}/package/printed.json")
+    execute_process(COMMAND "${prefix}/bin/lockstep" ${command} "${scenario}" ${question} --format json
+      OUTPUT_FILE "${printed}" ERROR_VARIABLE errors COMMAND_ERROR_IS_FATAL ANY)
+    run("${BUILD}/package/consumer/searches" ${command} "${scenario}" "${printed}")
+  endforeach()
 endif()
 
 # The same without the source tree, where one may hide it.

@@ -102,9 +102,9 @@ py::tuple numbers_of(const Words& words, const PythonInput& input) {
 }
 
 std::string_view name_of(FieldKind kind) {
-  constexpr std::array<std::string_view, 10> kNames{"number",  "integer", "flag",          "text",
-                                                    "texts",   "numbers", "named_numbers", "object",
-                                                    "objects", "any"};
+  constexpr std::array<std::string_view, 11> kNames{
+      "number",        "integer", "flag",    "text",          "texts", "numbers",
+      "named_numbers", "object",  "objects", "named_objects", "any"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
@@ -113,18 +113,20 @@ std::string_view name_of(Better better) {
   return kNames.at(static_cast<std::size_t>(better));
 }
 
-py::list field_dicts(const std::vector<FieldInfo>& fields) {
+/// `around`: the member that these are of.
+py::list field_dicts(const std::vector<FieldInfo>& fields, const std::string& around = {}) {
   py::list out;
   for (const FieldInfo& field : fields) {
     py::dict row;
     row["name"] = field.name;
-    row["unit"] = field.unit();
+    row["unit"] = field.is_number() ? unit_at(around + "." + field.name) : field.unit();
     row["better"] = name_of(field.better);
     row["sentence"] = field.sentence;
     row["kind"] = name_of(field.kind);
     row["always"] = field.always;
     row["nullable"] = field.nullable;
-    row["members"] = field_dicts(field.members);
+    row["members"] =
+        field_dicts(field.members, field.kind == FieldKind::object ? field.name : std::string());
     out.append(row);
   }
   return out;
@@ -139,11 +141,12 @@ py::dict fields_of_answers() {
   return out;
 }
 
-/// Of commands beside `run` whose members the library declares.
+/// By kind of answer of commands beside `run`: "replay", "collectives", "tune", ...
 py::dict fields_of_commands() {
   py::dict out;
-  out["replay"] = field_dicts(replay_fields());
-  out["loggops"] = field_dicts(loggops_fields());
+  for (const CommandFields& command : command_fields()) {
+    out[py::str(std::string(command.answer))] = field_dicts(command.fields());
+  }
   return out;
 }
 

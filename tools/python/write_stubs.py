@@ -30,7 +30,8 @@ FIRST = {
 }
 # Options of which a dictionary is a part of the scenario.
 PARTS = ("cluster", "model", "stack", "training", "price")
-RETURNS = {"run": "Any", "replay": "Any"}  # the class depends on what is asked
+# The class of an answer depends on what is asked, but for this command's.
+RETURNS = {"learn": "LearnAnswer"}
 
 ERRORS = '''
 class LockstepError(Exception):
@@ -62,6 +63,9 @@ class Rows(list[_Row]):
     def table(self) -> Any: ...
 
 class Result(Record):
+    @property
+    def lockstep_version(self) -> str:
+        """Version of Lockstep that answered."""
     @property
     def json(self) -> str: ...
     def table(self) -> Any: ...
@@ -104,6 +108,8 @@ def type_of(field, owner, answers):
         name = answers.class_name(owner, field)
         if field["kind"] == "objects":
             return f"Rows[{name}]"
+        if field["kind"] == "named_objects":
+            name = f"dict[str, {name}]"
     else:
         name = PLAIN_TYPES.get(field["kind"], "Any")
     return name if field["always"] and not field["nullable"] else f"{name} | None"
@@ -119,7 +125,7 @@ def class_stub(name, fields, base, answers, about):
             )
     lines = f"class {name}({base}):\n" + docstring(about, 4)
     for field in fields:
-        if keyword.iskeyword(field["name"]):
+        if keyword.iskeyword(field["name"]) or not field["name"].isidentifier():
             continue
         lines += f"    @property\n    def {field['name']}(self) -> "
         lines += type_of(field, name, answers) + ":\n"
@@ -168,12 +174,13 @@ def function_stub(name, words):
         parameters.append("**changes: Any")
     lines = "".join(f"    {each},\n" for each in parameters)
     about = words.COMMANDS[name]["summary"]
-    returned = RETURNS.get(name, "OpenResult")
+    returned = RETURNS.get(name, "Any")
     return f"def {name}(\n{lines}) -> {returned}:\n" + docstring(about, 4)
 
 
 def package_stub(words):
     out = HEAD + "from collections.abc import Callable\nfrom typing import Literal\n\n"
+    out += "from lockstep.answers import LearnAnswer\n"
     out += "from lockstep.answers import OpenRecord as OpenRecord, OpenResult as OpenResult\n"
     out += "from lockstep.answers import Record as Record, Result as Result, Rows as Rows\n"
     out += "\n__version__: str\n" + ERRORS

@@ -9,7 +9,7 @@ import warnings
 
 from lockstep._errors import LockstepWarning, error_of, not_allowed
 from lockstep._words import COMMANDS, json_text, keywords_of, offered_options, words_of
-from lockstep.answers import result_of
+from lockstep.answers import COMMANDS as ANSWERS, result_of
 from lockstep.native import _lockstep
 
 _INTERRUPTED = 130  # the exit status of the program
@@ -162,6 +162,31 @@ _CHANGES_OF = {
     "dictionary of any paths, the text of `--set`, or a list of such texts.",
 }
 
+_EXAMPLES = {
+    learn: """>>> job = {"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 2},
+...        "parallelism": {"sharding": "zero3"}, "batch": {"sequences": 16, "tokens": 8192},
+...        "recompute": "full", "stack": "hf_trainer"}
+>>> answer = lockstep.learn([{"scenario": job, "step": "1.9 s"}])
+>>> answer.kinds[0].kernels_take, answer.kinds[0].measured
+(1.11092265554, ['/0: 1.90 s measured, 1.53 s predicted'])
+""",
+    validate: """>>> answer = lockstep.validate(source="bloom")
+>>> answer.summary.overall.n, answer.summary.overall.median_abs_error
+(83, 0.0397748428579)
+>>> answer.rows[0].id, answer.rows[0].predicted_step_s, answer.rows[0].measured_step_s
+('bloom-tune-205B-n45-d5t8p9-mb1-b2045-h96', 204.291308429, 199.14)
+""",
+}
+
+
+def _answers_of(name):
+    """Which classes a command's answers have, in words."""
+    if name not in ANSWERS:
+        return 'Answers with the class of lockstep.answers that fits the scenario, as its "kind" says.'
+    words = [f"lockstep.answers.{of} ({about[0].lower()}{about[1:-1]})"
+             for _, of, about, _ in ANSWERS[name].values()]
+    return "Answers with " + ", or ".join(words) + "."
+
 
 def _in_python(text, options):
     """What the program's help says, with its options as the keywords that they are here."""
@@ -191,11 +216,13 @@ def _document(function):
     rest = [inspect.Parameter("changes", inspect.Parameter.VAR_KEYWORD)] if "set" in options else []
     function.__signature__ = inspect.Signature([*own, *named, *rest])
     about = _in_python(COMMANDS[name]["about"], options)
-    lines = [COMMANDS[name]["summary"], "", about, "", _TAKES[function]]
+    lines = [COMMANDS[name]["summary"], "", about, "", _TAKES[function], "", _answers_of(name)]
     if rest:
         lines += ["", _CHANGES_OF.get(function, _CHANGES)]
     lines += ["", "Keywords:"]
     lines += [f"  {key}: {_in_python(option['text'], options)}" for key, option in options.items()]
+    if function in _EXAMPLES:
+        lines += ["", _EXAMPLES[function]]
     function.__doc__ = "\n".join(lines)
     function.__module__ = "lockstep"
 

@@ -11,6 +11,9 @@ from lockstep._frames import flat, frame
 from lockstep.native import _lockstep
 
 
+_ANY_NAME = "*"  # the declaration of members whose names nobody knows beforehand
+
+
 class Record:
     """An object of an answer. Its members are attributes, and items by the same names. One that
     does not apply to this answer is None as an attribute, and missing among the items."""
@@ -20,6 +23,10 @@ class Record:
     def __init__(self, members):
         self._members = members
 
+    @property
+    def _others(self):
+        return self._classes.get(_ANY_NAME, OpenRecord)
+
     def __getattr__(self, name):
         if name.startswith("_") or name not in self._members:
             near = [] if name.startswith("_") else difflib.get_close_matches(name, dir(self), n=1)
@@ -28,7 +35,7 @@ class Record:
         return self[name]
 
     def __getitem__(self, name):
-        return _as_object(self._members[name], self._classes.get(name, OpenRecord))
+        return _as_object(self._members[name], self._classes.get(name, self._others))
 
     def __contains__(self, name):
         return name in self._members
@@ -56,6 +63,13 @@ class Record:
         return self._members
 
 
+class _Named:
+    """Of a member that is a dictionary of objects: what each of them is."""
+
+    def __init__(self, of):
+        self.of = of
+
+
 class OpenRecord(Record):
     """An object whose members the library does not declare: type checkers take any."""
 
@@ -77,11 +91,17 @@ class Result(Record):
     """What a command answered."""
 
     _fields = ()
+    _rows = None  # the member whose elements are the rows of the table
 
     def __init__(self, text, question):
         super().__init__(json.loads(text))
         self._text = text
         self._question = question
+
+    @property
+    def lockstep_version(self):
+        """Version of Lockstep that answered."""
+        return self["lockstep_version"]
 
     @property
     def json(self):
@@ -92,6 +112,8 @@ class Result(Record):
         """The numbers of the first level with unit and meaning; of a search, a plan, a comparison
         and rows that were validated, a row for each of those. A pandas.DataFrame where pandas is
         installed, else a list of dictionaries."""
+        if self._rows:
+            return Rows(self[self._rows]).table()
         if not self._fields:
             for name in _LISTS:
                 if isinstance(self._members.get(name), list):
@@ -180,6 +202,8 @@ class Answer(Result):
 def _as_object(value, of):
     if of is dict:
         return value
+    if isinstance(of, _Named):
+        return {name: of.of(each) for name, each in value.items()}
     if isinstance(value, dict):
         return of(value)
     if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
@@ -214,6 +238,8 @@ def _member(field):
 
 def class_name(parent, field):
     """StepAnswerPower, of the member `power` of a class StepAnswer."""
+    if field["name"] == _ANY_NAME:
+        return parent + "Other"
     return parent + "".join(word.capitalize() for word in field["name"].split("_"))
 
 
@@ -229,10 +255,11 @@ def _declare(name, fields, base, about):
     for field in fields:
         if field["members"]:
             own = class_name(name, field)
-            classes[field["name"]] = _declare(own, field["members"], Record, described(field))
+            each = _declare(own, field["members"], Record, described(field))
+            classes[field["name"]] = _Named(each) if field["kind"] == "named_objects" else each
         elif is_plain(field):
             classes[field["name"]] = dict
-        if not keyword.iskeyword(field["name"]):
+        if field["name"].isidentifier() and not keyword.iskeyword(field["name"]):
             members[field["name"]] = _member(field)
     globals()[name] = type(name, (base,), members)
     return globals()[name]
@@ -259,18 +286,46 @@ def _declare_answers():
 
 answer_classes = _declare_answers()
 
-_COMMANDS = {
-    "replay": ("ReplayAnswer", "The answer to a recorded trace on a cluster."),
-    "loggops": ("LogGopsAnswer", "The answer to a GOAL schedule by the LogGOPS model."),
+# Of commands beside run: kinds of answers, each with a member that tells it from the others of the
+# command, its class, what that is, and the member whose elements are the rows of its table.
+COMMANDS = {
+    "comm": {
+        "collectives": ("rows", "CollectivesAnswer", "Collectives on a machine.", "rows"),
+        "traffic": ("traffic", "TrafficAnswer", "Traffic on a fabric.", "traffic"),
+    },
+    "tune": {
+        "tune_serving": ("objective", "ServingTuneAnswer", "The best ways to serve.", "best"),
+        "tune": ("own", "TuneAnswer", "The fastest layouts of a training job.", "best"),
+    },
+    "plan": {
+        "plan_serving": ("options", "ServingPlanAnswer", "Which machines serve a load.", "options"),
+        "plan": ("candidates", "PlanAnswer", "Which machines train a model.", "candidates"),
+    },
+    "learn": {
+        "learn": ("kinds", "LearnAnswer", "What measured steps say of a stack.", "kinds"),
+    },
+    "validate": {
+        "validate_rows": ("rows", "RowsAnswer", "Training runs, as measured.", "rows"),
+        "validate_points": ("points", "PointsAnswer", "Measured points of a file.", "points"),
+        "validate_intervals": ("coverage", "IntervalsAnswer", "With `intervals`.", None),
+        "validate_fit": ("parts", "FitAnswer", "With `fit`.", "parts"),
+    },
+    "replay": {
+        "loggops": ("loggops", "LogGopsAnswer", "A GOAL schedule by the LogGOPS model.", None),
+        "replay": ("step_s", "ReplayAnswer", "A recorded trace on a cluster.", None),
+    },
 }
 
 
 def _declare_commands():
     made = {}
-    for kind, fields in _lockstep.command_fields().items():
-        name, about = _COMMANDS[kind]
-        made[kind] = _declare(name, fields, Result, about)
-        made[kind]._fields = tuple(fields)
+    declared = _lockstep.command_fields()
+    for command, kinds in COMMANDS.items():
+        for kind, (_, name, about, rows) in kinds.items():
+            of = _declare(name, declared[kind], Result, f"The answer of {command}: {about}")
+            of._fields = tuple(declared[kind])
+            of._rows = rows
+            made[kind] = of
     return made
 
 
@@ -289,6 +344,7 @@ def _class_of(members, question):
         return OpenResult
     if "axes" in members and "points" in members:
         return VariedResult
-    if question.command == "replay":
-        return command_classes["loggops" if "loggops" in members else "replay"]
+    for kind, (tells, *_) in COMMANDS.get(question.command, {}).items():
+        if tells in members:
+            return command_classes[kind]
     return answer_classes.get(members.get("kind"), OpenResult)

@@ -14,7 +14,9 @@
 
 #include "models/accuracy/learn_level.hpp"
 #include "models/base/number_text.hpp"
+#include "sim/answer/fields.hpp"
 #include "sim/measured/statistics.hpp"
+#include "tools/views/tables/command_fields.hpp"
 
 namespace lockstep {
 namespace {
@@ -194,16 +196,21 @@ std::vector<IntervalGroup> grouped_by(const JudgedRuns& runs, Key key) {
   return out;
 }
 
-nlohmann::ordered_json groups_json(const std::vector<IntervalGroup>& groups) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  for (const IntervalGroup& g : groups) {
-    out[g.name] = {{"rows", g.rows},
-                   {"median_error", twelve_digits(g.error)},
-                   {"covered", twelve_digits(g.covered)},
-                   {"covered_by_source", twelve_digits(g.by_source)},
-                   {"median_half_width", twelve_digits(g.half_width)}};
-  }
-  return out;
+const FieldTable<IntervalGroup>& interval_group_fields() {
+  using Of = IntervalGroup;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("rows", "Published runs.", [](const Of& g) { return g.rows; })
+          .add("median_error", Better::less, "Median of their errors, without signs.",
+               [](const Of& g) { return g.error; })
+          .add("covered", "Share of them that lies in its interval.",
+               [](const Of& g) { return g.covered; })
+          .add("covered_by_source", "The same, each source weighing one.",
+               [](const Of& g) { return g.by_source; })
+          .add("median_half_width", Better::less,
+               "Half of an interval as a share of the prediction, median.",
+               [](const Of& g) { return g.half_width; });
+  return fields;
 }
 
 }  // namespace
@@ -258,19 +265,46 @@ namespace {
 
 /// The parts of a check, as tables and JSON name them.
 struct CheckPart {
-  const char *title, *key;
+  const char *title, *key, *sentence;
   std::vector<IntervalGroup> IntervalCheck::* groups;
 };
 constexpr std::array kCheckParts{
-    CheckPart{"source left out", "left_out", &IntervalCheck::left_out},
-    CheckPart{"vendor left out", "vendor_left_out", &IntervalCheck::vendor_left_out},
-    CheckPart{"software not named", "default_stack", &IntervalCheck::default_stack},
-    CheckPart{"composed, vendor left out", "composed", &IntervalCheck::composed},
-    CheckPart{"learnt, vendor left out", "learnt", &IntervalCheck::learnt},
-    CheckPart{"kind", "by_kind", &IntervalCheck::by_kind},
-    CheckPart{"GPUs", "by_architecture", &IntervalCheck::by_architecture},
-    CheckPart{"source", "by_source", &IntervalCheck::by_source},
-    CheckPart{"vendor", "by_vendor", &IntervalCheck::by_vendor}};
+    CheckPart{"source left out", "left_out", "Each by what other sources say.",
+              &IntervalCheck::left_out},
+    CheckPart{"vendor left out", "vendor_left_out", "Each by what other vendors say.",
+              &IntervalCheck::vendor_left_out},
+    CheckPart{"software not named", "default_stack",
+              "Each as if nobody had named its software, by what other sources say.",
+              &IntervalCheck::default_stack},
+    CheckPart{"composed, vendor left out", "composed",
+              "Each with its software composed from what it does, by what other vendors say.",
+              &IntervalCheck::composed},
+    CheckPart{"learnt, vendor left out", "learnt",
+              "The same after lockstep learn with steps of its own source.",
+              &IntervalCheck::learnt},
+    CheckPart{"kind", "by_kind", "As left_out, by kind of job.", &IntervalCheck::by_kind},
+    CheckPart{"GPUs", "by_architecture", "As left_out, by generation of GPUs.",
+              &IntervalCheck::by_architecture},
+    CheckPart{"source", "by_source", "As left_out, by source.", &IntervalCheck::by_source},
+    CheckPart{"vendor", "by_vendor", "As vendor_left_out, by vendor.", &IntervalCheck::by_vendor}};
+
+const FieldTable<IntervalCheck>& interval_fields_of_check() {
+  static const FieldTable<IntervalCheck> fields = [] {
+    FieldTable<IntervalCheck> out;
+    out.add("coverage", "Share of the runs that the intervals are to cover.",
+            [](const IntervalCheck&) { return kCoverage; });
+    for (const CheckPart& part : kCheckParts) {
+      out.named(part.key, part.sentence, interval_group_fields(),
+                [groups = part.groups](const IntervalCheck& check) {
+                  std::vector<std::pair<std::string, IntervalGroup>> by_name;
+                  for (const IntervalGroup& g : check.*groups) by_name.emplace_back(g.name, g);
+                  return by_name;
+                });
+    }
+    return out;
+  }();
+  return fields;
+}
 
 }  // namespace
 
@@ -297,9 +331,9 @@ std::string intervals_table(const IntervalCheck& check, const TextStyle& style) 
 }
 
 JsonText intervals_json(const IntervalCheck& check) {
-  nlohmann::ordered_json out{{"coverage", kCoverage}};
-  for (const CheckPart& part : kCheckParts) out[part.key] = groups_json(check.*part.groups);
-  return JsonText(out, 1);
+  return JsonText(Value(interval_fields_of_check().values(check)).json(), 1);
 }
+
+std::vector<FieldInfo> interval_check_fields() { return interval_fields_of_check().infos(); }
 
 }  // namespace lockstep

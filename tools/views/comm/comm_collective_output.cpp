@@ -1,11 +1,8 @@
 #include "tools/views/comm/comm_collective_output.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <ranges>
-
-#include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
@@ -14,26 +11,10 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
-
-constexpr double kElementBytes = 4;  // float, as nccl-tests' default
 
 std::string_view name_of_op(CollectiveOp op) {
   return collective_kinds()[static_cast<std::size_t>(op)].name;
-}
-
-/// Elements as nccl-tests counts them: of one rank's part where the buffer has one for each.
-double count_of(const CollectiveRow& row, std::size_t ranks) {
-  using enum CollectiveOp;
-  const bool parts = row.op == all_gather || row.op == reduce_scatter || row.op == all_to_all;
-  return std::floor(row.size.base_units() / kElementBytes /
-                    (parts ? static_cast<double>(ranks) : 1));
-}
-
-std::string_view reduction_of(CollectiveOp op) {
-  using enum CollectiveOp;
-  return op == all_reduce || op == reduce_scatter || op == reduce ? "sum" : "none";
 }
 
 double microseconds_of(const CollectiveRow& row) { return row.time.base_units() * 1e6; }
@@ -55,30 +36,6 @@ std::string limit_text(std::span<const CollectiveRow> rows) {
         duration_text(full.base_units()), of_switches ? "a full fabric" : "NICs at full rate");
   }
   return {};
-}
-
-const CollectiveRow& largest(const CollectiveStudy& study) {
-  return *std::ranges::max_element(study.rows, {}, &CollectiveRow::size);
-}
-
-/// Each operation at its largest size: numbers of one row, which may stand side by side.
-Json operations_json(const CollectiveStudy& study) {
-  std::vector<const CollectiveRow*> rows;
-  for (const CollectiveRow& row : study.rows) {
-    if (rows.empty() || rows.back()->op != row.op) {
-      rows.push_back(&row);
-    } else if (rows.back()->size < row.size) {
-      rows.back() = &row;
-    }
-  }
-  Json out = Json::array();
-  for (const CollectiveRow* row : rows) {
-    out.push_back({{"op", name_of_op(row->op)},
-                   {"size_bytes", row->size.base_units()},
-                   {"time_s", twelve_digits(row->time.base_units())},
-                   {"busbw_bytes_per_s", twelve_digits(row->busbw_bytes_per_s)}});
-  }
-  return out;
 }
 
 /// The rows' times over all draws of the hashes, or which draw they are of.
@@ -108,65 +65,12 @@ std::string hash_lines(const CollectiveStudy& study, const TextStyle& style) {
          table.text(style, 0);
 }
 
-const CollectiveRow& best_row(const CollectiveStudy& study) {
-  return *std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s);
-}
-
-Json candidates_json(const CollectiveChoice& choice) {
-  Json out = Json::array();
-  for (const JudgedCandidate& candidate : choice.candidates) {
-    Json one{{"algorithm", candidate.algorithm}};
-    if (!candidate.protocol.empty()) {
-      one["protocol"] = candidate.protocol;
-      one["latency_s"] = twelve_digits(candidate.latency.base_units());
-      one["time_s"] = twelve_digits(candidate.time.base_units());
-    }
-    if (!candidate.eligible) one["why_not"] = candidate.why_not;
-    out.push_back(std::move(one));
-  }
-  return out;
-}
-
-/// The ways in which groups lie, where there are several; a row's "shape" counts them from 0.
-Json shapes_json(const CollectiveGroup& group) {
-  Json out = Json::array();
-  for (std::size_t i = 0; i < group.ways.size(); ++i) {
-    const DomainSpread& way = group.ways[i];
-    out.push_back({{"groups", group.groups_of_way[i]},
-                   {"nodes", way.domains},
-                   {"ranks_per_node_min", way.per_domain},
-                   {"ranks_per_node_max", way.per_domain_max}});
-  }
-  return out;
-}
-
 /// How members spread over domains: "8 in each of 2".
 std::string way_text(const DomainSpread& way) {
   const std::string members = way.per_domain == way.per_domain_max
                                   ? fmt::format("{}", way.per_domain)
                                   : fmt::format("{} to {}", way.per_domain, way.per_domain_max);
   return fmt::format("{} in each of {}", members, grouped(way.domains));
-}
-
-Json row_json(const CollectiveRow& row, std::size_t ranks) {
-  const CollectiveCost& cost = *row.choice.cost;
-  return {{"op", name_of_op(row.op)},
-          {"size_bytes", row.size.base_units()},
-          {"count", count_of(row, ranks)},
-          {"type", "float"},
-          {"redop", reduction_of(row.op)},
-          {"time_s", twelve_digits(row.time.base_units())},
-          {"full_fabric_time_s", twelve_digits(row.full_time.base_units())},
-          {"slowest_link", row.slowest_link},
-          {"algbw_bytes_per_s", twelve_digits(row.algbw_bytes_per_s)},
-          {"busbw_bytes_per_s", twelve_digits(row.busbw_bytes_per_s)},
-          {"algorithm", cost.algorithm},
-          {"protocol", cost.protocol},
-          {"channels", row.choice.channels},
-          {"nvlink_bytes_per_byte", twelve_digits(cost.nvlink_coefficient)},
-          {"network_bytes_per_byte", twelve_digits(cost.network_coefficient)},
-          {"reason", row.choice.reason},
-          {"candidates", candidates_json(row.choice)}};
 }
 
 }  // namespace
@@ -240,7 +144,7 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
   for (const CollectiveRow& row : study.rows) {
     std::vector<std::string> cells = {std::string(name_of_op(row.op)),
                                       fmt::format("{:.0f}", row.size.base_units()),
-                                      fmt::format("{:.0f}", count_of(row, study.group.gpus.size())),
+                                      fmt::format("{:.0f}", collective_count(row, study)),
                                       std::string(reduction_of(row.op)),
                                       significant(microseconds_of(row), 4),
                                       fmt::format("{:.2f}", row.algbw_bytes_per_s / 1e9),
@@ -261,39 +165,6 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
   return out;
 }
 
-Json collective_json(const CollectiveStudy& study) {
-  Json rows = Json::array();
-  const bool drawn = study.hash && study.hash->draws > 1;
-  const bool several = study.group.ways.size() > 1;
-  for (std::size_t i = 0; i < study.rows.size(); ++i) {
-    rows.push_back(row_json(study.rows[i], study.group.gpus.size()));
-    if (several) rows.back()["shape"] = study.rows[i].way;
-    if (drawn) add_band(study.hash->bands[i], rows.back()["hashing"]);
-  }
-  Json out{{"about", study.about},
-           {"ranks", study.group.gpus.size()},
-           {"nodes", study.group.nodes},
-           {"ranks_per_node_min", study.group.least},
-           {"ranks_per_node_max", study.group.most},
-           {"nic_bytes_per_s", twelve_digits(study.group.nic_bandwidth.base_units())},
-           {"transport", study.cluster.transport.name},
-           {"largest_time_s", twelve_digits(largest(study).time.base_units())},
-           {"best_busbw_bytes_per_s", twelve_digits(best_row(study).busbw_bytes_per_s)},
-           {"best_size_bytes", best_row(study).size.base_units()},
-           {"best_time_s", twelve_digits(best_row(study).time.base_units())}};
-  if (drawn) {
-    add_band_headline(
-        study.hash->bands[static_cast<std::size_t>(&largest(study) - study.rows.data())], out);
-  }
-  if (study.hash) out["hashing"] = hash_json(*study.hash);
-  if (several) out["shapes"] = shapes_json(study.group);
-  out["operations"] = operations_json(study);
-  out["assumptions"] = study.cluster.assumptions;
-  out["notes"] = study.notes;
-  out["rows"] = std::move(rows);
-  return out;
-}
-
 CsvText collective_csv(const CollectiveStudy& study) {
   std::vector<std::string> names{"op",        "size_bytes", "count",          "type",
                                  "redop",     "time_us",    "algbw_GB_per_s", "busbw_GB_per_s",
@@ -303,18 +174,13 @@ CsvText collective_csv(const CollectiveStudy& study) {
   CsvText out = csv_line(names);
   for (std::size_t i = 0; i < study.rows.size(); ++i) {
     const CollectiveRow& row = study.rows[i];
-    std::vector<std::string> cells{std::string(name_of_op(row.op)),
-                                   number_text(row.size.base_units()),
-                                   number_text(count_of(row, study.group.gpus.size())),
-                                   "float",
-                                   std::string(reduction_of(row.op)),
-                                   number_text(microseconds_of(row)),
-                                   number_text(row.algbw_bytes_per_s / 1e9),
-                                   number_text(row.busbw_bytes_per_s / 1e9),
-                                   std::string(row.choice.cost->algorithm),
-                                   std::string(row.choice.cost->protocol),
-                                   std::to_string(row.choice.channels),
-                                   row.choice.reason};
+    std::vector<std::string> cells{
+        std::string(name_of_op(row.op)),           number_text(row.size.base_units()),
+        number_text(collective_count(row, study)), "float",
+        std::string(reduction_of(row.op)),         number_text(microseconds_of(row)),
+        number_text(row.algbw_bytes_per_s / 1e9),  number_text(row.busbw_bytes_per_s / 1e9),
+        std::string(row.choice.cost->algorithm),   std::string(row.choice.cost->protocol),
+        std::to_string(row.choice.channels),       row.choice.reason};
     if (drawn) {
       const HashBand& band = study.hash->bands[i];
       for (const HashDraw& of : {band.least, band.median, band.most}) {

@@ -6,8 +6,6 @@
 #include <iterator>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
 #include "sim/scenario/names.hpp"
@@ -17,7 +15,6 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
 constexpr int kTrafficLabels = 14;  // columns
@@ -71,44 +68,14 @@ std::string links_table(const TrafficReport& report, const TextStyle& style) {
   return table.text(style);
 }
 
-double expectation_error(const TrafficScenario& scenario, const TrafficReport& report) {
-  return report.end_s / scenario.expect->time->base_units() - 1;
-}
-
 std::string expectation_text(const TrafficScenario& scenario, const TrafficReport& report) {
   const TrafficExpectation& expect = *scenario.expect;
-  const double error = expectation_error(scenario, report);
+  const double error = traffic_error(scenario, report);
   const std::string text =
       fmt::format("{} to the last end: {} ({} {})", duration_text(expect.time->base_units()),
                   error_text(error), std::abs(error) <= expect.within ? "within" : "NOT within",
                   plain_number(100 * expect.within, 4) + " %");
   return expect.source.empty() ? text : text + "; " + expect.source;
-}
-
-Json entry_json(const TrafficEntry& spec, const EntryReport& entry) {
-  Json out{{"name", entry.name},
-           {"kind", info(spec.kind).name},
-           {"as", grain_names()[static_cast<std::size_t>(spec.grain)]},
-           {"members", spec.members.count},
-           {"groups", spec.groups.count},
-           {"messages", entry.messages},
-           {"pairs", entry.pairs},
-           {"bytes", twelve_digits(entry.bytes)},
-           {"nic_bytes", twelve_digits(entry.nic_bytes)},
-           {"start_s", twelve_digits(entry.start_s)},
-           {"end_s", twelve_digits(entry.end_s)},
-           {"time_s", twelve_digits(entry.time_s())},
-           {"mean_s", twelve_digits(entry.mean_s)},
-           {"median_s", twelve_digits(entry.median_s)},
-           {"p99_s", twelve_digits(entry.p99_s)},
-           {"max_s", twelve_digits(entry.max_s)},
-           {"nic_bytes_per_s", twelve_digits(entry.nic_bytes_per_s)},
-           {"line_rate_share", twelve_digits(entry.line_rate_share)}};
-  if (entry.alone_s > 0) {
-    out["alone_s"] = twelve_digits(entry.alone_s);
-    out["slowdown"] = twelve_digits(entry.slowdown());
-  }
-  return out;
 }
 
 /// Picoseconds as seconds, with all of their digits.
@@ -153,6 +120,10 @@ bool is_drawn_often(const std::optional<HashAnswer>& hash) { return hash && hash
 
 }  // namespace
 
+double traffic_error(const TrafficScenario& scenario, const TrafficReport& report) {
+  return report.end_s / scenario.expect->time->base_units() - 1;
+}
+
 std::vector<double> times_of(const TrafficReport& report) {
   std::vector<double> times{report.end_s};
   for (const EntryReport& entry : report.entries) times.push_back(entry.time_s());
@@ -185,48 +156,6 @@ std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& 
   };
   list("Assumed", scenario.assumptions);
   list("Notes", report.notes);
-  return out;
-}
-
-Json traffic_json(const TrafficScenario& scenario, const TrafficReport& report,
-                  const std::optional<HashAnswer>& hash) {
-  const Cluster& cluster = scenario.cluster;
-  Json out{{"end_s", twelve_digits(report.end_s)}};
-  if (is_drawn_often(hash)) add_band_headline(hash->bands[0], out);
-  out["scenario"] = {{"file", scenario.file},
-                     {"about", scenario.about},
-                     {"node", cluster.node.name},
-                     {"nodes", cluster.nodes},
-                     {"gpus", cluster.gpus()},
-                     {"fabric", cluster.fabric.name},
-                     {"routing", name_of(cluster.fabric.routing)},
-                     {"transport", cluster.transport.name},
-                     {"efficiency", twelve_digits(scenario.efficiency)}};
-  if (hash) {
-    out["hashing"] = hash_json(*hash);
-    if (is_drawn_often(hash)) add_band(hash->bands[0], out["hashing"]);
-  }
-  Json& entries = out["traffic"] = Json::array();
-  for (std::size_t e = 0; e < report.entries.size(); ++e) {
-    entries.push_back(entry_json(scenario.entries[e], report.entries[e]));
-    if (is_drawn_often(hash)) add_band(hash->bands[e + 1], entries.back()["hashing"]);
-  }
-  Json& links = out["links"] = Json::array();
-  for (const TrafficReport::Link& link : report.links) {
-    links.push_back({{"name", link.name},
-                     {"capacity_bytes_per_s", twelve_digits(link.capacity_bytes_per_s)},
-                     {"bytes", twelve_digits(link.bytes)},
-                     {"utilisation", twelve_digits(link.utilisation)}});
-  }
-  out["assumptions"] = scenario.assumptions;
-  out["notes"] = report.notes;
-  if (scenario.expect && scenario.expect->time) {
-    out["expectation"] = {{"time_s", twelve_digits(scenario.expect->time->base_units())},
-                          {"error", twelve_digits(expectation_error(scenario, report))},
-                          {"within", twelve_digits(scenario.expect->within)},
-                          {"source", scenario.expect->source}};
-  }
-  out["simulation"] = {{"flows", report.flows}, {"links", report.links_used}};
   return out;
 }
 

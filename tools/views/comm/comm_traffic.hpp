@@ -15,10 +15,14 @@ namespace lockstep {
 /// The last end, then each entry's time: what draws of the hashes change.
 std::vector<double> times_of(const TrafficReport& report);
 
+/// The last end over the scenario's expectation, less 1. Requires expect->time.
+double traffic_error(const TrafficScenario& scenario, const TrafficReport& report);
+
 /// A table for people: an entry a line, then the fullest links and the notes. `hash`, where hashes
 /// decide, has a band for each of times_of().
 std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& report,
                           const TextStyle& style, const std::optional<HashAnswer>& hash = {});
+/// The members of traffic_fields().
 nlohmann::ordered_json traffic_json(const TrafficScenario& scenario, const TrafficReport& report,
                                     const std::optional<HashAnswer>& hash = {});
 /// A header line, then an entry a line.

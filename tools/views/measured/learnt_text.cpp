@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/fields.hpp"
 #include "sim/measured/learnt.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
+#include "tools/views/tables/command_fields.hpp"
 
 namespace lockstep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kDoubtful = 2.5;  ///< prior deviations
 constexpr double kSeen = 0.02;     ///< of a step: a part that governs less cannot be told from none
@@ -53,29 +53,98 @@ std::vector<std::size_t> mixed_parts(const LearntKind& kind) {
   return out;
 }
 
-Json kind_json(const LearntKind& kind) {
-  const LearntLevel& level = kind.level;
-  Json mixed = Json::array(), next = nullptr;
+/// A part of the description, and how much of these steps it governs.
+struct MixedPart {
+  std::string_view words;
+  double share = 0;
+};
+std::vector<MixedPart> mixed_of(const LearntKind& kind) {
+  std::vector<MixedPart> out;
   for (const std::size_t i : mixed_parts(kind)) {
-    mixed.push_back(
-        {{"part", description_parts()[i].words}, {"share", twelve_digits(kind.shares[i])}});
+    out.push_back({description_parts()[i].words, kind.shares[i]});
   }
-  if (kind.next) {
-    next = {{"measure", kind.next->words}, {"half_width", twelve_digits(kind.next->half_width)}};
-  }
-  return {{"gpu", level.gpu},
-          {"experts", level.experts},
-          {"adapters", level.adapters},
-          {"jobs", level.steps},
-          {"kernels_take", twelve_digits(std::exp(level.log_level))},
-          {"deviation", twelve_digits(level.deviation)},
-          {"prior_deviations", twelve_digits(kind.misfit)},
-          {"half_width_before", twelve_digits(kind.half_width_before)},
-          {"half_width_after", twelve_digits(kind.half_width_after)},
-          {"level_share", twelve_digits(kind.shares.front())},
-          {"cannot_tell_from", std::move(mixed)},
-          {"measured", kind.evidence},
-          {"next", std::move(next)}};
+  return out;
+}
+
+const FieldTable<MixedPart>& mixed_part_fields() {
+  using Of = MixedPart;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("part", "What it is.", [](const Of& m) { return m.words; })
+          .add("share", "Share of these steps that it governs; below 0: a step is shorter with it.",
+               [](const Of& m) { return m.share; });
+  return fields;
+}
+
+const FieldTable<NextMeasurement>& next_measurement_fields() {
+  using Of = NextMeasurement;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("measure", "What to measure.", [](const Of& n) { return n.words; })
+          .add("half_width", Better::less, "To which share of its time a step would be known then.",
+               [](const Of& n) { return n.half_width; });
+  return fields;
+}
+
+const FieldTable<LearntKind>& learnt_kind_fields() {
+  using Of = LearntKind;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("gpu", "Kind of GPU.", [](const Of& k) { return k.level.gpu; })
+          .add("experts", "Whether the model has experts.",
+               [](const Of& k) { return k.level.experts; })
+          .add("adapters", "Whether adapters are trained.",
+               [](const Of& k) { return k.level.adapters; })
+          .add("jobs", "Jobs of this kind that were measured.",
+               [](const Of& k) { return k.level.steps; })
+          .add("kernels_take", Better::less,
+               "Time of a kernel over what the stack said before: what was learnt.",
+               [](const Of& k) { return std::exp(k.level.log_level); })
+          .add("deviation", Better::less,
+               "How unsure that is: standard deviation of its logarithm.",
+               [](const Of& k) { return k.level.deviation; })
+          .add("prior_deviations",
+               "How far that is from what was expected, in deviations of stacks alike; beyond 2.5 "
+               "the description does not fit the run.",
+               [](const Of& k) { return k.misfit; })
+          .add("half_width_before", Better::less,
+               "Half of the 90 % interval of a step, as a share of it, before.",
+               [](const Of& k) { return k.half_width_before; })
+          .add("half_width_after", Better::less, "The same after it was learnt.",
+               [](const Of& k) { return k.half_width_after; })
+          .add("level_share", "Share of these steps that the level of the kernels governs.",
+               [](const Of& k) { return k.shares.front(); })
+          .list("cannot_tell_from", "What else could be the reason, by these steps alone.",
+                mixed_part_fields(), mixed_of)
+          .add("measured", "Each step, measured and predicted, in words.",
+               [](const Of& k) { return k.evidence; })
+          .object_or_null("next", "What is best measured next; null: nothing would help.",
+                          next_measurement_fields(),
+                          [](const Of& k) -> const auto& { return k.next; });
+  return fields;
+}
+
+struct LearntAnswer {
+  const MeasuredSteps& steps;
+  const Learnt& learnt;
+  const std::string& preset;
+};
+
+const FieldTable<LearntAnswer>& learnt_answer_fields() {
+  using Of = LearntAnswer;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("stack", "The stack that was corrected.",
+               [](const Of& a) { return a.steps.stack_name; })
+          .add("steps", "Measured steps.", [](const Of& a) { return a.steps.steps.size(); })
+          .list("kinds", "What was learnt, by kind of job.", learnt_kind_fields(),
+                [](const Of& a) -> const auto& { return a.learnt.kinds; })
+          .add("left_out", "Rows that say nothing of the stack, and why.",
+               [](const Of& a) { return a.steps.left_out; })
+          .add(
+              "preset", "The stack that was learnt, as --stack and scenarios take it.",
+              [](const Of& a) { return Value::document(nlohmann::ordered_json::parse(a.preset)); });
+  return fields;
 }
 
 }  // namespace
@@ -121,14 +190,11 @@ std::string words_about(const MeasuredSteps& steps, const Learnt& learnt, const 
   return out + (steps.left_out.empty() ? "" : "\n");
 }
 
-Json learnt_json(const MeasuredSteps& steps, const Learnt& learnt, const std::string& preset) {
-  Json kinds = Json::array();
-  for (const LearntKind& kind : learnt.kinds) kinds.push_back(kind_json(kind));
-  return {{"stack", steps.stack_name},
-          {"steps", steps.steps.size()},
-          {"kinds", std::move(kinds)},
-          {"left_out", steps.left_out},
-          {"preset", Json::parse(preset)}};
+nlohmann::ordered_json learnt_json(const MeasuredSteps& steps, const Learnt& learnt,
+                                   const std::string& preset) {
+  return Value(learnt_answer_fields().values({steps, learnt, preset})).json();
 }
+
+std::vector<FieldInfo> learnt_fields() { return learnt_answer_fields().infos(); }
 
 }  // namespace lockstep

@@ -13,9 +13,11 @@
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "models/collectives/collectives.hpp"
+#include "sim/answer/fields.hpp"
 #include "sim/measured/fit_collectives.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "tools/views/tables/command_fields.hpp"
 
 namespace lockstep {
 namespace {
@@ -34,17 +36,56 @@ std::string errors_text(const PointSummary& errors) {
   return fmt::format("{:.1f} % {:5.1f} %", 100 * errors.median_abs, 100 * errors.p90_abs);
 }
 
-FitJson fit_errors_json(const PointSummary& errors) {
-  return {{"n", errors.n},
-          {"median_abs_error", twelve_digits(errors.median_abs)},
-          {"p90_abs_error", twelve_digits(errors.p90_abs)},
-          {"bias", twelve_digits(errors.bias)}};
-}
-
 FitJson constants_json(const KernelFit& fit) {
   FitJson out = FitJson::object();
   for (const auto& [name, value] : fit.constants) out[name] = FitJson::parse(value);
   return out;
+}
+
+const FieldTable<PointSummary>& fit_error_fields() {
+  using Of = PointSummary;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("n", "Points.", [](const Of& e) { return e.n; })
+          .add("median_abs_error", Better::less, "Median of the errors, without their signs.",
+               [](const Of& e) { return e.median_abs; })
+          .add("p90_abs_error", Better::less, "9 of 10 errors are no larger.",
+               [](const Of& e) { return e.p90_abs; })
+          .add("bias", "Median of the errors with their signs.",
+               [](const Of& e) { return e.bias; });
+  return fields;
+}
+
+const FieldTable<KernelFit>& fitted_part_fields() {
+  using Of = KernelFit;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("part",
+               "What was fitted: \"gemm\", \"memory\", a kernel of attention, a collective.",
+               [](const Of& f) { return f.part; })
+          .add("constants", "The constants, under the names that presets have.",
+               [](const Of& f) { return Value::document(constants_json(f)); })
+          .object_or_null("preset", "Errors with the preset's constants; null: it has none.",
+                          fit_error_fields(),
+                          [](const Of& f) { return f.in_preset ? &f.before : nullptr; })
+          .object("fitted", "Errors with those that were fitted.", fit_error_fields(),
+                  [](const Of& f) -> const PointSummary& { return f.after; })
+          .object("left_out", "Errors of points that were left out of the fit, each in turn.",
+                  fit_error_fields(),
+                  [](const Of& f) -> const PointSummary& { return f.held_out; });
+  return fields;
+}
+
+const FieldTable<ProfileFit>& fit_answer_fields() {
+  using Of = ProfileFit;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("gpu", "The profile's card.", [](const Of& f) { return f.profile.gpu; })
+          .list("parts", "What was fitted, part by part.", fitted_part_fields(),
+                [](const Of& f) -> const auto& { return f.fits; })
+          .add("not_fitted", "Points that no fit uses, and why.",
+               [](const Of& f) { return f.not_fitted; });
+  return fields;
 }
 
 /// The fit that a collective belongs to.
@@ -156,18 +197,10 @@ std::string profile_fit_table(const ProfileFit& fit, const TextStyle& style) {
 }
 
 JsonText profile_fit_json(const ProfileFit& fit) {
-  FitJson parts = FitJson::array();
-  for (const KernelFit& part : fit.fits) {
-    parts.push_back({{"part", part.part},
-                     {"constants", constants_json(part)},
-                     {"preset", part.in_preset ? fit_errors_json(part.before) : FitJson()},
-                     {"fitted", fit_errors_json(part.after)},
-                     {"left_out", fit_errors_json(part.held_out)}});
-  }
-  const FitJson out{
-      {"gpu", fit.profile.gpu}, {"parts", std::move(parts)}, {"not_fitted", fit.not_fitted}};
-  return JsonText(out, 1);
+  return JsonText(Value(fit_answer_fields().values(fit)).json(), 1);
 }
+
+std::vector<FieldInfo> profile_fit_fields() { return fit_answer_fields().infos(); }
 
 CsvText profile_fit_csv(const ProfileFit& fit) {
   CsvText out = csv_line(

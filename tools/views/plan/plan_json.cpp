@@ -3,251 +3,553 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/fields.hpp"
 #include "tools/views/plan/plan_output.hpp"
 #include "tools/views/plan/plan_phases.hpp"
 #include "tools/views/plan/plan_region_words.hpp"
 #include "tools/views/plan/plan_words.hpp"
+#include "tools/views/tables/command_fields.hpp"
 
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+/// A candidate of a plan, and what was found for it.
+struct PlannedCandidate {
+  const PlanAnswer& answer;
+  std::size_t place = 0;
+  std::string verdict{};
 
-Json plan_number_or_null(const std::optional<double>& value) {
-  return value ? Json(twelve_digits(*value)) : Json(nullptr);
-}
-
-/// `point`: with every input at its median, as `lockstep run` has it.
-Json spread_json(double point, const SampleMean& spread) {
-  return {{"point", twelve_digits(point)},
-          {"mean", twelve_digits(spread.mean)},
-          {"p05", twelve_digits(spread.low)},
-          {"p50", twelve_digits(spread.median)},
-          {"p95", twelve_digits(spread.high)}};
-}
-
-Json plan_months_json(const PlanResult& result) {
-  Json out = Json::array();
-  for (const PlanMonth& month : result.months) {
-    out.push_back({{"write_off_usd", twelve_digits(month.write_off_usd)},
-                   {"running_usd", twelve_digits(month.running_usd)},
-                   {"rent_usd", twelve_digits(month.rent_usd)},
-                   {"egress_usd", twelve_digits(month.egress_usd)},
-                   {"storage_usd", twelve_digits(month.storage_usd)},
-                   {"usd", twelve_digits(month.usd())}});
-  }
+  [[nodiscard]] const PlanCandidate& candidate() const { return answer.candidate(place); }
+  [[nodiscard]] const PlanResult& result() const { return answer.result(place); }
+  [[nodiscard]] const Scenario& scenario() const { return result().model.scenario; }
+  [[nodiscard]] bool possible() const { return result().model.impossible.empty(); }
+  [[nodiscard]] bool priced() const { return is_priced(candidate()); }
+};
+std::vector<PlannedCandidate> planned_candidates(const PlanAnswer& answer) {
+  std::vector<PlannedCandidate> out;
+  const std::vector<std::string> verdicts = plan_verdicts(answer);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) out.push_back({answer, i, verdicts[i]});
   return out;
+}
+
+/// What a candidate that is possible has.
+template <class Get>
+auto where_possible(Get get) {
+  using Got = std::remove_cvref_t<std::invoke_result_t<Get, const PlannedCandidate&>>;
+  return [get](const PlannedCandidate& c) -> std::optional<Got> {
+    if (!c.possible()) return std::nullopt;
+    return get(c);
+  };
+}
+
+/// A number over the samples. `point`: with every input at its median, as `lockstep run` has it.
+struct PlanSpread {
+  double point = 0;
+  SampleMean samples;
+};
+const FieldTable<PlanSpread>& plan_spread_fields() {
+  using Of = PlanSpread;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("point", Better::less, "With every input at its median, as lockstep run has it.",
+               [](const Of& s) { return s.point; })
+          .add("mean", Better::less, "Mean of the samples.",
+               [](const Of& s) { return s.samples.mean; })
+          .add("p05", Better::less, "1 of 20 samples is below.",
+               [](const Of& s) { return s.samples.low; })
+          .add("p50", Better::less, "Half of the samples are below.",
+               [](const Of& s) { return s.samples.median; })
+          .add("p95", Better::less, "1 of 20 samples is above.",
+               [](const Of& s) { return s.samples.high; });
+  return fields;
+}
+
+const FieldTable<Scenario>& plan_layout_fields() {
+  using Of = Scenario;
+  const auto cut = [](int Parallelism::* degree) {
+    return [degree](const Of& s) { return s.job.parallelism.*degree; };
+  };
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("tensor", "GPUs that a layer is cut over.", cut(&Parallelism::tensor))
+          .add("context", "GPUs that a sequence is cut over.", cut(&Parallelism::context))
+          .add("expert", "GPUs that experts are spread over.", cut(&Parallelism::expert))
+          .add("pipeline", "Stages of the pipeline.", cut(&Parallelism::pipeline))
+          .add("virtual_stages", "Parts of each stage.", cut(&Parallelism::virtual_stages))
+          .add("data", "Replicas that see different data.", cut(&Parallelism::data))
+          .add("micro", "Sequences of a micro batch.",
+               [](const Of& s) { return s.job.batch.micro_sequences; });
+  return fields;
+}
+
+/// Of the region's members, those of a candidate that may train there.
+const FieldTable<PlannedCandidate>& plan_region_fields() {
+  using Of = PlannedCandidate;
+  const auto outcome = [](double PlanOutcome::* number) {
+    return where_possible([number](const Of& c) { return c.result().expected.*number; });
+  };
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Its name.", [](const Of& c) { return c.candidate().place->name; })
+          .add("refused", "Why the candidate may not train there; null where it may.",
+               [](const Of& c) -> OrNull<std::string> {
+                 if (c.candidate().refused.empty()) return {};
+                 return {c.candidate().refused};
+               })
+          .add("data_from", "Where the dataset comes from; null where it is there.",
+               where_possible([](const Of& c) -> OrNull<std::string> {
+                 if (c.candidate().place->data_from.empty()) return {};
+                 return {c.candidate().place->data_from};
+               }))
+          .add("data_takes_s", Better::less, "Time in which the dataset moves there.",
+               where_possible([](const Of& c) { return c.candidate().place->data_takes; }))
+          .add("begins_s", Better::less, "When the training begins, after the plan's start.",
+               outcome(&PlanOutcome::before_s))
+          .add("last_checkpoint_takes_s", Better::less,
+               "Time in which the last checkpoint moves away.", outcome(&PlanOutcome::after_s))
+          .add("done", "When all is done: a date where the plan says its start.",
+               where_possible(
+                   [](const Of& c) { return plan_moment(c.answer, c.result().expected.time_s); }))
+          .add("data_egress_usd", Better::less, "Money for moving the dataset out of its region.",
+               outcome(&PlanOutcome::data_usd))
+          .add("egress_usd", Better::less, "Money for moving all data, checkpoints too.",
+               outcome(&PlanOutcome::egress_usd))
+          .add("co2_t", Better::less,
+               "Carbon dioxide that the grid emits; null where its intensity is not given.",
+               where_possible(
+                   [](const Of& c) { return OrNull<double>{c.result().expected.tonnes_co2}; }));
+  return fields;
 }
 
 /// The dataset on its way to the job, and what the job waits for.
-Json data_json(const PlanResult& result) {
-  const DataPlan& data = *result.model.plan.data;
-  Json out{{"staging_s", twelve_digits(data.begins.base_units())},
-           {"epochs", twelve_digits(data.epochs)},
-           {"cached_share", twelve_digits(data.cached)},
-           {"limited_by", kDataLimits[static_cast<std::size_t>(data.limit())]},
-           {"speed", twelve_digits(result.model.plan.data_speed)},
-           {"storage_usd", twelve_digits(result.expected.storage_usd)},
-           {"hops", Json::array()},
-           {"tiers", Json::array()}};
-  for (const StagingHop& hop : data.hops) {
-    out["hops"].push_back({{"from", hop.from},
-                           {"to", hop.to},
-                           {"starts_s", twelve_digits(hop.starts.base_units())},
-                           {"takes_s", twelve_digits(hop.takes.base_units())},
-                           {"rate_bytes_per_s", twelve_digits(hop.rate.base_units())}});
+struct TierOfPlan {
+  const HeldTier& tier;
+  std::vector<double> months;
+};
+std::vector<TierOfPlan> tiers_of_plan(const PlanResult& result) {
+  std::vector<TierOfPlan> out;
+  for (const HeldTier& tier : result.model.plan.data->tiers) {
+    out.push_back({tier, tier_months(tier, data_until(result))});
   }
-  for (const HeldTier& tier : data.tiers) {
-    Json months = Json::array();
-    for (const double usd : tier_months(tier, data_until(result))) {
-      months.push_back(twelve_digits(usd));
+  return out;
+}
+
+const FieldTable<StagingHop>& plan_hop_fields() {
+  using Of = StagingHop;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("from", "The tier that it leaves.", [](const Of& h) { return h.from; })
+          .add("to", "The tier that it goes to.", [](const Of& h) { return h.to; })
+          .add("starts_s", "When it starts.", [](const Of& h) { return h.starts; })
+          .add("takes_s", Better::less, "How long it takes.", [](const Of& h) { return h.takes; })
+          .add("rate_bytes_per_s", Better::more, "How fast it goes.",
+               [](const Of& h) { return h.rate; });
+  return fields;
+}
+
+const FieldTable<TierOfPlan>& plan_tier_fields() {
+  using Of = TierOfPlan;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Its name.", [](const Of& t) { return t.tier.name; })
+          .add("holds_from_s", "From when on it has room for the dataset.",
+               [](const Of& t) { return t.tier.from; })
+          .add("month_usd", "Money for that by month.", [](const Of& t) { return t.months; });
+  return fields;
+}
+
+const FieldTable<PlanResult>& plan_data_fields() {
+  using Of = PlanResult;
+  const auto data = [](auto get) { return [get](const Of& r) { return get(*r.model.plan.data); }; };
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("staging_s", Better::less, "Until the job can begin.",
+               data([](const DataPlan& d) { return d.begins; }))
+          .add("epochs", "How often the run reads the dataset.",
+               data([](const DataPlan& d) { return d.epochs; }))
+          .add("cached_share", Better::more,
+               "Share of it that the nodes' drives hold after the first pass.",
+               data([](const DataPlan& d) { return d.cached; }))
+          .add("limited_by", "What holds the job back for most of its time.",
+               data([](const DataPlan& d) {
+                 return kDataLimits[static_cast<std::size_t>(d.limit())];
+               }))
+          .add("speed", Better::more, "The job's speed over what it has with data at hand.",
+               [](const Of& r) { return r.model.plan.data_speed; })
+          .add("storage_usd", Better::less, "Money for the tiers that hold it.",
+               [](const Of& r) { return r.expected.storage_usd; })
+          .list("hops", "From tier to tier, in their order.", plan_hop_fields(),
+                [](const Of& r) -> const auto& { return r.model.plan.data->hops; })
+          .list("tiers", "Where it is held.", plan_tier_fields(), tiers_of_plan);
+  return fields;
+}
+
+/// What one input moves, or one end of it.
+struct SwingOfPlan {
+  const PlanSwing& swing;
+  bool priced = false;
+};
+struct OutcomeOfSwing {
+  const PlanOutcome& outcome;
+  bool priced = false;
+};
+std::vector<SwingOfPlan> swings_of_plan(const PlannedCandidate& c) {
+  std::vector<SwingOfPlan> out;
+  if (!c.possible()) return out;
+  for (const PlanSwing& swing : c.result().swings) out.push_back({swing, c.priced()});
+  return out;
+}
+
+const FieldTable<OutcomeOfSwing>& plan_measure_fields() {
+  using Of = OutcomeOfSwing;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    for (const PlanMeasure& measure : plan_measures()) {
+      const bool money = measure.name == "usd";
+      out.add(measure.name, Better::less,
+              fmt::format("{} of the training{}.", measure.title,
+                          money ? ", where it has a price" : ""),
+              [number = measure.number, money](const Of& o) -> std::optional<double> {
+                if (money && !o.priced) return std::nullopt;
+                return o.outcome.*number;
+              });
     }
-    out["tiers"].push_back({{"name", tier.name},
-                            {"holds_from_s", twelve_digits(tier.from.base_units())},
-                            {"month_usd", std::move(months)}});
-  }
-  return out;
+    return out;
+  }();
+  return fields;
 }
 
-/// The candidate's region, and the time and cost of moving its data there and its checkpoints away.
-Json region_json(const PlanAnswer& answer, std::size_t i) {
-  const PlanCandidate& candidate = answer.candidate(i);
-  const PlanPlace& place = *candidate.place;
-  const PlanResult& result = answer.result(i);
-  Json out{{"name", place.name},
-           {"refused", candidate.refused.empty() ? Json(nullptr) : Json(candidate.refused)}};
-  if (!result.model.impossible.empty()) return out;
-  const PlanOutcome& expected = result.expected;
-  out["data_from"] = place.data_from.empty() ? Json(nullptr) : Json(place.data_from);
-  out["data_takes_s"] = twelve_digits(place.data_takes.base_units());
-  out["begins_s"] = twelve_digits(expected.before_s);
-  out["last_checkpoint_takes_s"] = twelve_digits(expected.after_s);
-  out["done"] = plan_moment(answer, expected.time_s);
-  out["data_egress_usd"] = twelve_digits(expected.data_usd);
-  out["egress_usd"] = twelve_digits(expected.egress_usd);
-  out["co2_t"] = plan_number_or_null(expected.tonnes_co2);
-  return out;
-}
-
-Json measures_json(const PlanOutcome& outcome, bool priced) {
-  Json out = Json::object();
-  for (const PlanMeasure& measure : plan_measures()) {
-    if (measure.name == "usd" && !priced) continue;
-    out[std::string(measure.name)] = twelve_digits(outcome.*measure.number);
-  }
-  return out;
-}
-
-Json swings_json(const PlanResult& result, bool priced) {
-  Json out = Json::array();
-  for (const PlanSwing& swing : result.swings) {
-    out.push_back({{"input", plan_inputs()[static_cast<std::size_t>(swing.input)].name},
-                   {"low", twelve_digits(swing.low)},
-                   {"high", twelve_digits(swing.high)},
-                   {"at_low", measures_json(swing.at_low, priced)},
-                   {"at_high", measures_json(swing.at_high, priced)}});
-  }
-  return out;
+const FieldTable<SwingOfPlan>& plan_swing_fields() {
+  using Of = SwingOfPlan;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("input", "Its name.",
+               [](const Of& s) {
+                 return plan_inputs()[static_cast<std::size_t>(s.swing.input)].name;
+               })
+          .add("low", "The input at its 5 % quantile.", [](const Of& s) { return s.swing.low; })
+          .add("high", "The input at its 95 % quantile.", [](const Of& s) { return s.swing.high; })
+          .object("at_low", "The training with it there, all others at their medians.",
+                  plan_measure_fields(),
+                  [](const Of& s) { return OutcomeOfSwing{s.swing.at_low, s.priced}; })
+          .object("at_high", "The same with it at its high end.", plan_measure_fields(),
+                  [](const Of& s) { return OutcomeOfSwing{s.swing.at_high, s.priced}; });
+  return fields;
 }
 
 /// Capital to be spent first, its write-off, and the cost of operation.
-Json money_json(const PlanOutcome& expected) {
-  return {{"usd", twelve_digits(expected.usd)},
-          {"capital_usd", twelve_digits(expected.capital.total_usd())},
-          {"capital_machines_usd", twelve_digits(expected.capital.machines_usd)},
-          {"capital_network_usd", twelve_digits(expected.capital.network_usd)},
-          {"capital_building_usd", twelve_digits(expected.capital.building_usd)},
-          {"write_off_usd", twelve_digits(expected.write_off_usd)},
-          {"running_usd", twelve_digits(expected.running_usd)},
-          {"energy_usd", twelve_digits(expected.energy_usd)},
-          {"rent_usd", twelve_digits(expected.rent_usd)},
-          {"egress_usd", twelve_digits(expected.egress_usd)},
-          {"storage_usd", twelve_digits(expected.storage_usd)}};
+void add_plan_money(FieldTable<PlannedCandidate>& fields) {
+  using Of = PlannedCandidate;
+  const auto where_priced = [](auto get) {
+    return [get](const Of& c) -> std::optional<double> {
+      if (!c.priced()) return std::nullopt;
+      return get(c.result().expected);
+    };
+  };
+  using Outcome = const PlanOutcome&;
+  fields
+      .add("usd", Better::less, "Money of the training, where it has a price.",
+           where_priced([](Outcome o) { return o.usd; }))
+      .add("capital_usd", Better::less, "What has to be spent before the machines can run.",
+           where_priced([](Outcome o) { return o.capital.total_usd(); }))
+      .add("capital_machines_usd", Better::less, "Of it, for GPUs and the servers around them.",
+           where_priced([](Outcome o) { return o.capital.machines_usd; }))
+      .add("capital_network_usd", Better::less, "Of it, for the network.",
+           where_priced([](Outcome o) { return o.capital.network_usd; }))
+      .add("capital_building_usd", Better::less, "Of it, for the building, its power and cooling.",
+           where_priced([](Outcome o) { return o.capital.building_usd; }))
+      .add("write_off_usd", Better::less, "What all of that loses in value meanwhile.",
+           where_priced([](Outcome o) { return o.write_off_usd; }))
+      .add("running_usd", Better::less, "Money for energy, people and hosting.",
+           where_priced([](Outcome o) { return o.running_usd; }))
+      .add("energy_usd", Better::less, "Of it, for energy.",
+           where_priced([](Outcome o) { return o.energy_usd; }))
+      .add("rent_usd", Better::less, "Rent of machines.",
+           where_priced([](Outcome o) { return o.rent_usd; }))
+      .add("egress_usd", Better::less, "Money for moving data between regions.",
+           where_priced([](Outcome o) { return o.egress_usd; }))
+      .add("storage_usd", Better::less, "Money for the tiers that hold the dataset.",
+           where_priced([](Outcome o) { return o.storage_usd; }))
+      .add("demand_usd", Better::less,
+           "Of energy_usd, for the highest hours of months; at a site alone.",
+           [](const Of& c) -> std::optional<double> {
+             if (!c.priced() || !c.result().model.site) return std::nullopt;
+             return c.result().expected.demand_usd;
+           });
 }
 
-Json layout_json(const Scenario& scenario) {
-  const Parallelism& cut = scenario.job.parallelism;
-  return {{"tensor", cut.tensor},
-          {"context", cut.context},
-          {"expert", cut.expert},
-          {"pipeline", cut.pipeline},
-          {"virtual_stages", cut.virtual_stages},
-          {"data", cut.data},
-          {"micro", scenario.job.batch.micro_sequences}};
+const FieldTable<PlannedCandidate>& plan_expected_fields() {
+  using Of = PlannedCandidate;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    out.add("time_s", Better::less, "Time of the training.",
+            [](const Of& c) { return c.result().expected.time_s; })
+        .add("energy_j", Better::less, "Energy at the site's meter.",
+             [](const Of& c) { return c.result().expected.energy_j; })
+        .add("energy_per_trillion_tokens_j", Better::less, "The same for a trillion tokens.",
+             [](const Of& c) { return plan_energy_per_trillion_tokens(c.candidate(), c.result()); })
+        .add("co2_t", Better::less,
+             "Carbon dioxide that the grid emits for it; null where its intensity is not given.",
+             [](const Of& c) { return OrNull<double>{c.result().expected.tonnes_co2}; });
+    add_plan_money(out);
+    return out;
+  }();
+  return fields;
 }
 
-Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& verdict) {
-  const PlanCandidate& candidate = answer.candidate(i);
-  const PlanResult& result = answer.result(i);
-  const Scenario& scenario = result.model.scenario;
-  Json out{{"name", candidate.name},
-           {"pay", candidate.rented ? "rent" : "own"},
-           {"node", scenario.node.name},
-           {"gpu", scenario.node.gpu.name},
-           {"gpus", scenario.gpus()},
-           {"nodes", scenario.nodes},
-           {"layout", layout_json(scenario)},
-           {"tuned", candidate.tuned},
-           {"possible", result.model.impossible.empty()},
-           {"verdict", verdict}};
-  if (candidate.place) out["region"] = region_json(answer, i);
-  if (!result.model.impossible.empty()) return out;
-  const PlanOutcome& expected = result.expected;
-  const auto watts = power_limit(answer.spec, candidate);
-  out["step_s"] = twelve_digits(result.model.step_s);
-  out["method"] = name_of(result.model.method);
-  if (const auto& band = result.model.band) {
-    out["exact_low_s"] = twelve_digits(band->low_s);
-    out["exact_high_s"] = twelve_digits(band->high_s);
-  }
-  out["mfu"] = twelve_digits(result.model.mfu);
-  out["goodput"] = twelve_digits(expected.goodput);
-  out["interruptions"] = twelve_digits(expected.interruptions);
-  out["power_limit_w"] =
-      plan_number_or_null(watts ? std::optional(watts->base_units()) : std::nullopt);
-  out["time_s"] = spread_json(expected.time_s, result.time_s);
-  const bool priced = is_priced(candidate);
-  if (priced) out["usd"] = spread_json(expected.usd, result.usd);
-  out["energy_j"] = spread_json(expected.energy_j, result.energy_j);
-  out["peak_w"] = spread_json(expected.peak_w, result.peak_w);
-  out["gpu_nameplate_w"] = twelve_digits(result.model.power.gpu_nameplate.base_units());
-  out["expected"] = {{"time_s", twelve_digits(expected.time_s)},
-                     {"energy_j", twelve_digits(expected.energy_j)},
-                     {"energy_per_trillion_tokens_j",
-                      twelve_digits(plan_energy_per_trillion_tokens(candidate, result))},
-                     {"co2_t", plan_number_or_null(expected.tonnes_co2)}};
-  if (priced) {
-    out["expected"].update(money_json(expected));
-    if (result.model.site) out["expected"]["demand_usd"] = twelve_digits(expected.demand_usd);
-  }
-  out["chances"] = {{"time", twelve_digits(result.chances.time)},
-                    {"power", twelve_digits(result.chances.power)},
-                    {"usd", twelve_digits(result.chances.usd)},
-                    {"all", twelve_digits(result.chances.all)}};
-  out["unfinished_share"] = twelve_digits(result.unfinished);
-  out["best_share"] = twelve_digits(result.best_share);
-  out["on_front"] = result.on_front;
-  out["sensitivity"] = swings_json(result, priced);
-  if (!candidate.then.empty()) out["phases"] = phases_json(answer, i);
-  if (result.model.plan.data) out["data"] = data_json(result);
-  if (!result.months.empty()) out["money_by_month"] = plan_months_json(result);
-  if (result.model.fleet) out["months"] = lot_months_json(result.expected.lots);
-  return out;
+const FieldTable<PlanChances>& plan_chance_fields() {
+  using Of = PlanChances;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("time", Better::more, "Share of the samples that keep the limit of time.",
+               [](const Of& c) { return c.time; })
+          .add("power", Better::more, "Share of them that keep the limit of power.",
+               [](const Of& c) { return c.power; })
+          .add("usd", Better::more, "Share of them that keep the limit of money.",
+               [](const Of& c) { return c.usd; })
+          .add("all", Better::more, "Share of them that keep all limits.",
+               [](const Of& c) { return c.all; });
+  return fields;
 }
 
-Json name_or_null(const PlanAnswer& answer, const std::optional<std::size_t>& i) {
-  return i ? Json(answer.candidate(*i).name) : Json(nullptr);
+const FieldTable<PlanMonth>& plan_month_fields() {
+  using Of = PlanMonth;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("write_off_usd", Better::less, "What machines lose in value.",
+               [](const Of& m) { return m.write_off_usd; })
+          .add("running_usd", Better::less, "Energy, people and hosting.",
+               [](const Of& m) { return m.running_usd; })
+          .add("rent_usd", Better::less, "Rent of machines.",
+               [](const Of& m) { return m.rent_usd; })
+          .add("egress_usd", Better::less, "Moving data between regions.",
+               [](const Of& m) { return m.egress_usd; })
+          .add("storage_usd", Better::less, "Holding the dataset.",
+               [](const Of& m) { return m.storage_usd; })
+          .add("usd", Better::less, "All of that.", [](const Of& m) { return m.usd(); });
+  return fields;
+}
+
+void add_what_it_is(FieldTable<PlannedCandidate>& fields) {
+  using Of = PlannedCandidate;
+  fields.add("name", "Its name.", [](const Of& c) { return c.candidate().name; })
+      .add("pay", "How its machines are paid for: \"rent\" or \"own\".",
+           [](const Of& c) { return c.candidate().rented ? "rent" : "own"; })
+      .add("node", "Kind of node.", [](const Of& c) { return c.scenario().node.name; })
+      .add("gpu", "Kind of GPU.", [](const Of& c) { return c.scenario().node.gpu.name; })
+      .add("gpus", "GPUs that train.", [](const Of& c) { return c.scenario().gpus(); })
+      .add("nodes", "Nodes that they are in.", [](const Of& c) { return c.scenario().nodes; })
+      .object("layout", "How the model is cut over them.", plan_layout_fields(),
+              [](const Of& c) -> const Scenario& { return c.scenario(); })
+      .add("tuned", "Whether the layout was searched for.",
+           [](const Of& c) { return c.candidate().tuned; })
+      .add("possible", "Whether it can be done at all: else what follows is absent.",
+           [](const Of& c) { return c.possible(); })
+      .add("verdict", "Why it is taken, or not.", [](const Of& c) { return c.verdict; })
+      .object("region", "Where it trains, where the plan has regions.", plan_region_fields(),
+              [](const Of& c) -> std::optional<PlannedCandidate> {
+                if (!c.candidate().place) return std::nullopt;
+                return c;
+              });
+}
+
+/// One step of it, and a run with every input at its median.
+void add_how_it_goes(FieldTable<PlannedCandidate>& fields) {
+  using Of = PlannedCandidate;
+  const auto bound = [](double StepBand::* end) {
+    return [end](const Of& c) -> std::optional<double> {
+      if (!c.possible() || !c.result().model.band) return std::nullopt;
+      return (*c.result().model.band).*end;
+    };
+  };
+  fields
+      .add("step_s", Better::less, "Time of one training step.",
+           where_possible([](const Of& c) { return c.result().model.step_s; }))
+      .add("method", "How the step was simulated.",
+           where_possible([](const Of& c) { return name_of(c.result().model.method); }))
+      .add("exact_low_s",
+           "The least that a simulation of every rank can give, where the step is not exact.",
+           bound(&StepBand::low_s))
+      .add("exact_high_s", "The most that it can give.", bound(&StepBand::high_s))
+      .add("mfu", Better::more, "Model FLOP/s over the datasheet peak (MFU).",
+           where_possible([](const Of& c) { return c.result().model.mfu; }))
+      .add("goodput", Better::more, "Share of the time that advances training.",
+           where_possible([](const Of& c) { return c.result().expected.goodput; }))
+      .add("interruptions", Better::less, "Failures that stop the job.",
+           where_possible([](const Of& c) { return c.result().expected.interruptions; }))
+      .add("power_limit_w", "Limit of its site's power, the plan's or its own; null: none.",
+           where_possible([](const Of& c) {
+             return OrNull<Watts>{power_limit(c.answer.spec, c.candidate())};
+           }));
+}
+
+void add_samples(FieldTable<PlannedCandidate>& fields) {
+  using Of = PlannedCandidate;
+  const auto spread = [](double PlanOutcome::* point, SampleMean PlanResult::* samples) {
+    return where_possible([point, samples](const Of& c) {
+      return PlanSpread{c.result().expected.*point, c.result().*samples};
+    });
+  };
+  fields
+      .object("time_s", "Time of the training over the samples.", plan_spread_fields(),
+              spread(&PlanOutcome::time_s, &PlanResult::time_s))
+      .object("usd", "Money of the training over the samples, where it has a price.",
+              plan_spread_fields(),
+              [](const Of& c) -> std::optional<PlanSpread> {
+                if (!c.possible() || !c.priced()) return std::nullopt;
+                return PlanSpread{c.result().expected.usd, c.result().usd};
+              })
+      .object("energy_j", "Energy of the training over the samples.", plan_spread_fields(),
+              spread(&PlanOutcome::energy_j, &PlanResult::energy_j))
+      .object("peak_w", "Highest power of the site over the samples.", plan_spread_fields(),
+              spread(&PlanOutcome::peak_w, &PlanResult::peak_w))
+      .add("gpu_nameplate_w", "Rated power of all its GPUs.",
+           where_possible([](const Of& c) { return c.result().model.power.gpu_nameplate; }))
+      .object("expected", "With every input at its median.", plan_expected_fields(),
+              where_possible([](const Of& c) { return c; }))
+      .object("chances", "How surely it keeps the limits.", plan_chance_fields(),
+              where_possible([](const Of& c) { return c.result().chances; }))
+      .add("unfinished_share", Better::less, "Share of the samples in which it does not end.",
+           where_possible([](const Of& c) { return c.result().unfinished; }))
+      .add("best_share", Better::more, "Share of the samples in which it is the best.",
+           where_possible([](const Of& c) { return c.result().best_share; }))
+      .add("on_front", "Whether no other is better in all of time, money and energy.",
+           where_possible([](const Of& c) { return c.result().on_front; }))
+      .list_if_any("sensitivity", "What each uncertain input moves.", plan_swing_fields(),
+                   swings_of_plan);
+}
+
+const FieldTable<PlannedCandidate>& plan_candidate_fields() {
+  using Of = PlannedCandidate;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    add_what_it_is(out);
+    add_how_it_goes(out);
+    add_samples(out);
+    out.list_if_any("phases", "Its phases, where it has several.", plan_phase_fields(),
+                    [](const Of& c) { return phases_of(c.answer, c.place); })
+        .object("data", "The dataset on its way to the job, where the run says one.",
+                plan_data_fields(),
+                [](const Of& c) -> const PlanResult* {
+                  return c.possible() && c.result().model.plan.data ? &c.result() : nullptr;
+                })
+        .list_if_any("money_by_month", "Money of each month, where there is a region or a dataset.",
+                     plan_month_fields(),
+                     [](const Of& c) -> std::vector<PlanMonth> {
+                       if (!c.possible()) return {};
+                       return c.result().months;
+                     })
+        .list_if_any("months", "Machines that come in lots, and their money, month by month.",
+                     lot_month_fields(), [](const Of& c) -> std::vector<MonthMoney> {
+                       if (!c.possible() || !c.result().model.fleet) return {};
+                       return c.result().expected.lots;
+                     });
+    return out;
+  }();
+  return fields;
+}
+
+const FieldTable<PlanLimits>& plan_limit_fields() {
+  using Of = PlanLimits;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("time_s", "Of time; null: none.",
+               [](const Of& l) { return OrNull<Seconds>{l.time}; })
+          .add("power_w", "Of the site's power, at its highest reading; null: none.",
+               [](const Of& l) { return OrNull<Watts>{l.power}; })
+          .add("usd", "Of money; null: none.", [](const Of& l) { return OrNull<double>{l.usd}; })
+          .add("confidence", "In which share of the samples a candidate has to keep all of them.",
+               [](const Of& l) { return l.confidence; });
+  return fields;
+}
+
+OrNull<std::string> name_of_candidate(const PlanAnswer& answer,
+                                      const std::optional<std::size_t>& i) {
+  if (!i) return {};
+  return {answer.candidate(*i).name};
+}
+
+/// A number of the choice; null where nothing keeps the limits.
+template <class Get>
+auto of_the_choice(Get get) {
+  return [get](const PlanAnswer& a) -> OrNull<double> {
+    if (!a.report.choice) return {};
+    return {get(a.result(*a.report.choice))};
+  };
+}
+/// The same of money, null where the choice has no price.
+template <class Get>
+auto of_the_price(Get get) {
+  return [get](const PlanAnswer& a) -> OrNull<double> {
+    if (!a.report.choice || !is_priced(a.candidate(*a.report.choice))) return {};
+    return {get(a.result(*a.report.choice))};
+  };
+}
+
+void add_plan_choice(FieldTable<PlanAnswer>& fields) {
+  using Of = PlanAnswer;
+  using Result = const PlanResult&;
+  fields
+      .add("choice", "The best of the candidates that keep the limits; null where none does.",
+           [](const Of& a) { return name_of_candidate(a, a.report.choice); })
+      .add("nearest", "The one that keeps them likeliest; null where nothing is possible.",
+           [](const Of& a) { return name_of_candidate(a, a.report.nearest); })
+      .add("choice_time_s", Better::less, "Time of the choice, every input at its median.",
+           of_the_choice([](Result r) { return r.expected.time_s; }))
+      .add("choice_time_s_p05", Better::less, "Time of the choice: 1 of 20 samples is below.",
+           of_the_choice([](Result r) { return r.time_s.low; }))
+      .add("choice_time_s_p95", Better::less, "Time of the choice: 1 of 20 samples is above.",
+           of_the_choice([](Result r) { return r.time_s.high; }))
+      .add("choice_usd", Better::less, "Money of the choice, every input at its median.",
+           of_the_price([](Result r) { return r.expected.usd; }))
+      .add("choice_usd_p05", Better::less, "Money of the choice: 1 of 20 samples is below.",
+           of_the_price([](Result r) { return r.usd.low; }))
+      .add("choice_usd_p95", Better::less, "Money of the choice: 1 of 20 samples is above.",
+           of_the_price([](Result r) { return r.usd.high; }))
+      .add("choice_chance", Better::more,
+           "In which share of the samples the choice keeps all limits.",
+           of_the_choice([](Result r) { return r.chances.all; }))
+      .add("recommendation", "What to take and why, in words.", plan_recommendation)
+      .add("notes", "What is to be known of the answer.", plan_notes);
+}
+
+const FieldTable<PlanAnswer>& plan_answer_fields() {
+  using Of = PlanAnswer;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    out.add("plan", "Its file.", [](const Of& a) { return a.spec.file; })
+        .add("model", "The model that is trained.",
+             [](const Of& a) { return a.candidate(0).scenario.job.model.name; })
+        .add("tokens", "Tokens of the training.",
+             [](const Of& a) { return a.spec.training.tokens; })
+        .add("prefer", "What is least in the best.",
+             [](const Of& a) { return kPlanGoals[static_cast<std::size_t>(a.spec.goal)]; })
+        .add("samples", "Samples of the uncertain inputs.",
+             [](const Of& a) { return a.spec.samples; })
+        .add("seed", "Seed of the samples.", [](const Of& a) { return a.spec.seed; });
+    add_plan_choice(out);
+    out.object("limits", "What the plan has to keep.", plan_limit_fields(),
+               [](const Of& a) -> const PlanLimits& { return a.spec.limits; })
+        .add("regions_compared", "What sets regions apart, a sentence each; where it has several.",
+             [](const Of& a) -> std::optional<std::vector<std::string>> {
+               if (a.spec.regions.empty()) return std::nullopt;
+               return region_words(a);
+             })
+        .list("candidates", "Each candidate, in the plan's order.", plan_candidate_fields(),
+              planned_candidates)
+        .add("assumptions", "What was filled in.", plan_assumptions);
+    return out;
+  }();
+  return fields;
 }
 
 }  // namespace
 
 nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
-  const PlanSpec& spec = answer.spec;
-  const PlanLimits& limits = spec.limits;
-  Json out{{"plan", spec.file},
-           {"model", answer.candidate(0).scenario.job.model.name},
-           {"tokens", twelve_digits(spec.training.tokens)},
-           {"prefer", kPlanGoals[static_cast<std::size_t>(spec.goal)]},
-           {"samples", spec.samples},
-           {"seed", spec.seed},
-           {"choice", name_or_null(answer, answer.report.choice)},
-           {"nearest", name_or_null(answer, answer.report.nearest)},
-           {"choice_time_s", nullptr},
-           {"choice_time_s_p05", nullptr},
-           {"choice_time_s_p95", nullptr},
-           {"choice_usd", nullptr},
-           {"choice_usd_p05", nullptr},
-           {"choice_usd_p95", nullptr},
-           {"choice_chance", nullptr},
-           {"recommendation", plan_recommendation(answer)},
-           {"notes", plan_notes(answer)}};
-  if (const auto& choice = answer.report.choice) {
-    const PlanResult& chosen = answer.result(*choice);
-    const auto add = [&out](const std::string& name, double point, const SampleMean& spread) {
-      out[name] = twelve_digits(point);
-      out[name + "_p05"] = twelve_digits(spread.low);
-      out[name + "_p95"] = twelve_digits(spread.high);
-    };
-    add("choice_time_s", chosen.expected.time_s, chosen.time_s);
-    if (is_priced(answer.candidate(*choice))) add("choice_usd", chosen.expected.usd, chosen.usd);
-    out["choice_chance"] = twelve_digits(chosen.chances.all);
-  }
-  out["limits"] = {
-      {"time_s",
-       plan_number_or_null(limits.time ? std::optional(limits.time->base_units()) : std::nullopt)},
-      {"power_w", plan_number_or_null(limits.power ? std::optional(limits.power->base_units())
-                                                   : std::nullopt)},
-      {"usd", plan_number_or_null(limits.usd)},
-      {"confidence", twelve_digits(limits.confidence)}};
-  if (!spec.regions.empty()) out["regions_compared"] = region_words(answer);
-  out["candidates"] = Json::array();
-  const std::vector<std::string> verdicts = plan_verdicts(answer);
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    out["candidates"].push_back(result_json_of(answer, i, verdicts[i]));
-  }
-  out["assumptions"] = plan_assumptions(answer);
-  return out;
+  return Value(plan_answer_fields().values(answer)).json();
 }
+
+std::vector<FieldInfo> plan_fields() { return plan_answer_fields().infos(); }
 
 CsvText plan_csv(const PlanAnswer& answer) {
   const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };

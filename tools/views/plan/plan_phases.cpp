@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "models/base/number_text.hpp"
 #include "tools/views/plan/plan_words.hpp"
 #include "tools/views/report/page_numbers.hpp"
@@ -17,41 +15,8 @@ constexpr double kPhaseDay = 86'400;
 constexpr std::array<std::string_view, 9> kPhaseColumns{
     "phase", "machines", "GPUs", "MFU", "from day", "days", "money", "energy", "weights arrive in"};
 
-/// A phase of a candidate with every input at its median.
-struct PlannedPhase {
-  std::string name;
-  const PlanModel* model;
-  const PlanOutcome* outcome;
-  Seconds moves;          ///< of weights, before it
-  double egress_usd = 0;  ///< for that
-  double begins_s = 0;    ///< after the plan's start, with its data on the way
-};
-
 bool has_phases(const PlanAnswer& answer, std::size_t i) {
   return answer.result(i).model.impossible.empty() && !answer.candidate(i).then.empty();
-}
-
-std::vector<PlannedPhase> phases_of(const PlanAnswer& answer, std::size_t i) {
-  const PlanResult& result = answer.result(i);
-  std::vector<PlannedPhase> out{{.name = "first",
-                                 .model = &result.model,
-                                 .outcome = &result.first,
-                                 .moves = {},
-                                 .egress_usd = 0,
-                                 .begins_s = 0}};
-  double done = result.first.time_s;
-  for (std::size_t p = 0; p < result.later.size(); ++p) {
-    const PhaseResult& phase = result.later[p];
-    done += phase.moves.base_units();
-    out.push_back({.name = answer.candidate(i).then[p]->of.name,
-                   .model = &phase.model,
-                   .outcome = &phase.expected,
-                   .moves = phase.moves,
-                   .egress_usd = phase.egress_usd,
-                   .begins_s = done});
-    done += phase.expected.time_s;
-  }
-  return out;
 }
 
 std::vector<std::string> phase_cells(const PlannedPhase& phase, bool priced) {
@@ -74,6 +39,33 @@ constexpr std::string_view kPhaseWords =
     "weights are there.";
 
 }  // namespace
+
+std::vector<PlannedPhase> phases_of(const PlanAnswer& answer, std::size_t i) {
+  if (!has_phases(answer, i)) return {};
+  const PlanResult& result = answer.result(i);
+  const bool priced = is_priced(answer.candidate(i));
+  std::vector<PlannedPhase> out{{.name = "first",
+                                 .model = &result.model,
+                                 .outcome = &result.first,
+                                 .moves = {},
+                                 .egress_usd = 0,
+                                 .begins_s = 0,
+                                 .priced = priced}};
+  double done = result.first.time_s;
+  for (std::size_t p = 0; p < result.later.size(); ++p) {
+    const PhaseResult& phase = result.later[p];
+    done += phase.moves.base_units();
+    out.push_back({.name = answer.candidate(i).then[p]->of.name,
+                   .model = &phase.model,
+                   .outcome = &phase.expected,
+                   .moves = phase.moves,
+                   .egress_usd = phase.egress_usd,
+                   .begins_s = done,
+                   .priced = priced});
+    done += phase.expected.time_s;
+  }
+  return out;
+}
 
 std::string phases_text(const PlanAnswer& answer, const TextStyle& style) {
   std::string out;
@@ -142,20 +134,27 @@ void add_phases(Page& page, const PlanAnswer& answer) {
   }
 }
 
-nlohmann::ordered_json lot_months_json(const std::vector<MonthMoney>& months) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (const MonthMoney& month : months) {
-    out.push_back({{"nodes", twelve_digits(month.nodes)},
-                   {"bought_usd", twelve_digits(month.bought)},
-                   {"leased_usd", twelve_digits(month.leased)},
-                   {"rented_usd", twelve_digits(month.rented)},
-                   {"energy_usd", twelve_digits(month.energy)},
-                   {"staff_usd", twelve_digits(month.staff)},
-                   {"interest_usd", twelve_digits(month.interest)},
-                   {"residual_usd", twelve_digits(month.residual)},
-                   {"usd", twelve_digits(month.usd())}});
-  }
-  return out;
+const FieldTable<MonthMoney>& lot_month_fields() {
+  using Of = MonthMoney;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("nodes", "Nodes that are there, mean of the month.",
+               [](const Of& m) { return m.nodes; })
+          .add("bought_usd", Better::less, "Money for nodes that are bought.",
+               [](const Of& m) { return m.bought; })
+          .add("leased_usd", Better::less, "Money for leases.",
+               [](const Of& m) { return m.leased; })
+          .add("rented_usd", Better::less, "Money for rent.", [](const Of& m) { return m.rented; })
+          .add("energy_usd", Better::less, "Money for energy.",
+               [](const Of& m) { return m.energy; })
+          .add("staff_usd", Better::less, "Money for people.", [](const Of& m) { return m.staff; })
+          .add("interest_usd", Better::less, "Interest on all that was spent before.",
+               [](const Of& m) { return m.interest; })
+          .add("residual_usd", Better::less,
+               "Below 0: what machines that were bought are worth at the end.",
+               [](const Of& m) { return m.residual; })
+          .add("usd", Better::less, "All of that.", [](const Of& m) { return m.usd(); });
+  return fields;
 }
 
 std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate) {
@@ -175,29 +174,45 @@ std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate
   return out;
 }
 
-nlohmann::ordered_json phases_json(const PlanAnswer& answer, std::size_t candidate) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  const bool priced = is_priced(answer.candidate(candidate));
-  for (const PlannedPhase& phase : phases_of(answer, candidate)) {
-    const PlanOutcome& o = *phase.outcome;
-    out.push_back({{"name", phase.name},
-                   {"node", phase.model->scenario.node.name},
-                   {"gpus", phase.model->scenario.gpus()},
-                   {"tokens", twelve_digits(*phase.model->scenario.training_tokens)},
-                   {"mfu", twelve_digits(phase.model->mfu)},
-                   {"goodput", twelve_digits(o.goodput)},
-                   {"weights_take_s", twelve_digits(phase.moves.base_units())},
-                   {"weights_egress_usd", twelve_digits(phase.egress_usd)},
-                   {"begins_s", twelve_digits(phase.begins_s)},
-                   {"time_s", twelve_digits(o.time_s)},
-                   {"energy_j", twelve_digits(o.energy_j)}});
-    if (priced) out.back()["usd"] = twelve_digits(o.usd);
-    if (!o.lots.empty()) {
-      out.back()["waits_s"] = twelve_digits(o.before_s);
-      out.back()["months"] = lot_months_json(o.lots);
-    }
-  }
-  return out;
+const FieldTable<PlannedPhase>& plan_phase_fields() {
+  using Of = PlannedPhase;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Its name.", [](const Of& p) { return p.name; })
+          .add("node", "Kind of node.", [](const Of& p) { return p.model->scenario.node.name; })
+          .add("gpus", "GPUs that train.", [](const Of& p) { return p.model->scenario.gpus(); })
+          .add("tokens", "Tokens of the phase.",
+               [](const Of& p) { return double{*p.model->scenario.training_tokens}; })
+          .add("mfu", Better::more, "Model FLOP/s over the datasheet peak (MFU).",
+               [](const Of& p) { return p.model->mfu; })
+          .add("goodput", Better::more, "Share of the time that advances training.",
+               [](const Of& p) { return p.outcome->goodput; })
+          .add("weights_take_s", Better::less, "Time in which weights move there.",
+               [](const Of& p) { return p.moves; })
+          .add("weights_egress_usd", Better::less, "Money for that.",
+               [](const Of& p) { return p.egress_usd; })
+          .add("begins_s", Better::less, "When it begins, after the plan's start.",
+               [](const Of& p) { return p.begins_s; })
+          .add("time_s", Better::less, "Time of the phase.",
+               [](const Of& p) { return p.outcome->time_s; })
+          .add("energy_j", Better::less, "Energy at the site's meter.",
+               [](const Of& p) { return p.outcome->energy_j; })
+          .add("usd", Better::less, "Money of the phase, where it has a price.",
+               [](const Of& p) -> std::optional<double> {
+                 if (!p.priced) return std::nullopt;
+                 return p.outcome->usd;
+               })
+          .add("waits_s", Better::less,
+               "Of time_s, until its machines are there; where they come "
+               "in lots.",
+               [](const Of& p) -> std::optional<double> {
+                 if (p.outcome->lots.empty()) return std::nullopt;
+                 return p.outcome->before_s;
+               })
+          .list_if_any("months", "Those machines and their money, month by month of the plan.",
+                       lot_month_fields(),
+                       [](const Of& p) -> const auto& { return p.outcome->lots; });
+  return fields;
 }
 
 }  // namespace lockstep

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "sim/answer/fields.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/plan/plan_output.hpp"
 #include "tools/views/report/page.hpp"
@@ -16,11 +15,22 @@ namespace lockstep {
 std::string phases_text(const PlanAnswer& answer, const TextStyle& style);
 Markdown phases_markdown(const PlanAnswer& answer);
 void add_phases(Page& page, const PlanAnswer& answer);
-/// Of one candidate; a list of objects. Requires that it has phases and is possible.
-nlohmann::ordered_json phases_json(const PlanAnswer& answer, std::size_t candidate);
+/// A phase of a candidate with every input at its median.
+struct PlannedPhase {
+  std::string name;
+  const PlanModel* model;
+  const PlanOutcome* outcome;
+  Seconds moves;          ///< of weights, before it
+  double egress_usd = 0;  ///< for that
+  double begins_s = 0;    ///< after the plan's start, with its data on the way
+  bool priced = false;
+};
+/// Of one candidate; none where it has a single one, or is not possible.
+std::vector<PlannedPhase> phases_of(const PlanAnswer& answer, std::size_t candidate);
+const FieldTable<PlannedPhase>& plan_phase_fields();
 
 /// Money of lots by month.
-nlohmann::ordered_json lot_months_json(const std::vector<MonthMoney>& months);
+const FieldTable<MonthMoney>& lot_month_fields();
 
 /// A later phase on machines that come in lots, and their money by month of the plan.
 struct LotPhase {

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/fields.hpp"
+#include "tools/views/tables/command_fields.hpp"
 
 namespace lockstep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kServingLabelColumns = 16;
 
@@ -121,55 +121,137 @@ std::string options_table(const ServingPlanAnswer& a, const TextStyle& style) {
                                                : text_with_words(numbers, ways, style);
 }
 
-Json pool_json(const ServingOption& option, std::size_t p) {
-  const ServingPool& pool = option.sized.best.pools[p];
-  return {{"name", pool.name},
-          {"replicas", pool.replicas},
-          {"spares", option.spares[p]},
-          {"tensor", pool.tensor},
-          {"pipeline", pool.pipeline},
-          {"attention_data", pool.attention_data},
-          {"expert", pool.expert},
-          {"busy_share", twelve_digits(busy_share(option.sized.best, p))}};
+/// A machine and a way of serving, and the plan that it is of.
+struct OptionOfPlan {
+  const ServingPlanAnswer& answer;
+  const ServingOption& option;
+
+  [[nodiscard]] const ServingTrial& best() const { return option.sized.best; }
+  [[nodiscard]] const NodeSpec& node() const {
+    return answer.candidate_of(option).base.cluster.node;
+  }
+};
+struct PoolOfOption {
+  const ServingOption& option;
+  std::size_t place = 0;
+
+  [[nodiscard]] const ServingPool& pool() const { return option.sized.best.pools[place]; }
+};
+
+/// What an option has that keeps the objectives.
+template <class Get>
+auto where_it_serves(Get get) {
+  using Got = std::remove_cvref_t<std::invoke_result_t<Get, const OptionOfPlan&>>;
+  return [get](const OptionOfPlan& o) -> std::optional<Got> {
+    if (!o.option.sized.possible) return std::nullopt;
+    return get(o);
+  };
 }
 
-Json option_json(const ServingPlanAnswer& a, const ServingOption& o) {
-  Json out{{"name", a.candidate_of(o).name},
-           {"way", o.two_pools ? "two_pools" : "one_pool"},
-           {"node", a.candidate_of(o).base.cluster.node.name},
-           {"gpu", a.candidate_of(o).base.cluster.node.gpu.name},
-           {"possible", o.sized.possible},
-           {"layouts", o.sized.layouts},
-           {"simulations", o.sized.trials}};
-  if (!o.sized.possible) return out;
-  const ServingTrial& best = o.sized.best;
-  const ServingFigures& f = best.report.figures;
-  out["gpus"] = best.gpus();
-  out["spare_gpus"] = o.spare_gpus;
-  Json pools = Json::array();
-  for (std::size_t p = 0; p < best.pools.size(); ++p) pools.push_back(pool_json(o, p));
-  out["pools"] = std::move(pools);
-  Json objectives = Json::array();
-  for (const ObjectiveCheck& check : best.report.objectives) {
-    objectives.push_back({{"name", check.name},
-                          {"limit", twelve_digits(check.limit)},
-                          {"value", twelve_digits(check.value)}});
-  }
-  out["objectives"] = std::move(objectives);
-  out["surely"] = best.surely;
-  out["requests"] = best.requests;
-  out["steady"] = best.report.course.steady();
-  out["ttft_p99_s"] = twelve_digits(f.ttft_s.p99);
-  out["tpot_p99_s"] = twelve_digits(f.tpot_s.p99);
-  out["output_tokens_per_s_per_gpu"] =
-      twelve_digits(f.output_per_s / best.coming_share / best.gpus());
-  out["usd_per_million_output_tokens"] =
-      o.usd_per_million ? Json(twelve_digits(*o.usd_per_million)) : Json(nullptr);
-  out["billed"] = o.billed ? Json(kMoneyOf[static_cast<std::size_t>(*o.billed)]) : Json(nullptr);
-  out["joules_per_output_token"] =
-      best.report.power ? Json(twelve_digits(best.report.power->joules_per_output_token))
-                        : Json(nullptr);
+std::vector<PoolOfOption> pools_of_option(const OptionOfPlan& o) {
+  std::vector<PoolOfOption> out;
+  if (!o.option.sized.possible) return out;
+  for (std::size_t p = 0; p < o.best().pools.size(); ++p) out.push_back({o.option, p});
   return out;
+}
+std::vector<ObjectiveCheck> objectives_of_option(const OptionOfPlan& o) {
+  if (!o.option.sized.possible) return {};
+  return o.best().report.objectives;
+}
+
+const FieldTable<PoolOfOption>& option_pool_fields() {
+  using Of = PoolOfOption;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Its name.", [](const Of& p) { return p.pool().name; })
+          .add("replicas", "Replicas in it.", [](const Of& p) { return p.pool().replicas; })
+          .add("spares", "Replicas beside them, for when one fails.",
+               [](const Of& p) { return p.option.spares[p.place]; })
+          .add("tensor", "GPUs that a layer of a replica is cut over.",
+               [](const Of& p) { return p.pool().tensor; })
+          .add("pipeline", "Stages of a replica.", [](const Of& p) { return p.pool().pipeline; })
+          .add("attention_data", "Parts of a replica that attend for requests of their own.",
+               [](const Of& p) { return p.pool().attention_data; })
+          .add("expert", "GPUs that the experts of a layer are spread over.",
+               [](const Of& p) { return p.pool().expert; })
+          .add("busy_share", "Share of the time in which its replicas run a pass.",
+               [](const Of& p) { return busy_share(p.option.sized.best, p.place); });
+  return fields;
+}
+
+const FieldTable<ObjectiveCheck>& option_objective_fields() {
+  using Of = ObjectiveCheck;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "What is asked: a time in seconds by its quantile, or a share of requests.",
+               [](const Of& c) { return c.name; })
+          .add("limit", "What it is to keep.", [](const Of& c) { return c.limit; })
+          .add("value", "What it has.", [](const Of& c) { return c.value; });
+  return fields;
+}
+
+void add_option_figures(FieldTable<OptionOfPlan>& fields) {
+  using Of = OptionOfPlan;
+  fields
+      .add("surely", "Whether the objectives are kept at the slow end of the 90 % interval, too.",
+           where_it_serves([](const Of& o) { return o.best().surely; }))
+      .add("requests", "Requests of the load that it was judged by.",
+           where_it_serves([](const Of& o) { return o.best().requests; }))
+      .add("steady", "Whether that load was long enough that its queues no longer grew.",
+           where_it_serves([](const Of& o) { return o.best().report.course.steady(); }))
+      .add("ttft_p99_s", Better::less, "99 of 100 first tokens come no later.",
+           where_it_serves([](const Of& o) { return o.best().report.figures.ttft_s.p99; }))
+      .add("tpot_p99_s", Better::less, "99 of 100 requests see no longer between tokens.",
+           where_it_serves([](const Of& o) { return o.best().report.figures.tpot_s.p99; }))
+      .add("output_tokens_per_s_per_gpu", Better::more,
+           "Tokens of answers per GPU, of a service that goes on.",
+           where_it_serves([](const Of& o) {
+             const ServingTrial& best = o.best();
+             return best.report.figures.output_per_s / best.coming_share / best.gpus();
+           }))
+      .add("usd_per_million_output_tokens", Better::less,
+           "Money of a million tokens of answers, spares included; null: nothing has a price.",
+           where_it_serves([](const Of& o) { return OrNull<double>{o.option.usd_per_million}; }))
+      .add("billed", "What that money is of; null: nothing has a price.",
+           where_it_serves([](const Of& o) -> OrNull<std::string_view> {
+             if (!o.option.billed) return {};
+             return {kMoneyOf[static_cast<std::size_t>(*o.option.billed)]};
+           }))
+      .add("joules_per_output_token", Better::less,
+           "Energy of a token of answers; null where the scenario says no power.",
+           where_it_serves([](const Of& o) -> OrNull<double> {
+             if (!o.best().report.power) return {};
+             return {o.best().report.power->joules_per_output_token};
+           }));
+}
+
+const FieldTable<OptionOfPlan>& serving_option_fields() {
+  using Of = OptionOfPlan;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    out.add("name", "Its machine.",
+            [](const Of& o) { return o.answer.candidate_of(o.option).name; })
+        .add("way", "\"one_pool\", or \"two_pools\": one for prompts, one for answers.",
+             [](const Of& o) { return o.option.two_pools ? "two_pools" : "one_pool"; })
+        .add("node", "Kind of node.", [](const Of& o) { return o.node().name; })
+        .add("gpu", "Kind of GPU.", [](const Of& o) { return o.node().gpu.name; })
+        .add("possible", "Whether it can keep the objectives: else what follows is absent.",
+             [](const Of& o) { return o.option.sized.possible; })
+        .add("layouts", "Layouts of a replica that were looked at.",
+             [](const Of& o) { return o.option.sized.layouts; })
+        .add("simulations", "How often the load was played on it.",
+             [](const Of& o) { return o.option.sized.trials; })
+        .add("gpus", Better::less, "The least GPUs that keep the objectives.",
+             where_it_serves([](const Of& o) { return o.best().gpus(); }))
+        .add("spare_gpus", Better::less, "GPUs of spare replicas.",
+             where_it_serves([](const Of& o) { return o.option.spare_gpus; }))
+        .list_if_any("pools", "Its pools.", option_pool_fields(), pools_of_option)
+        .list_if_any("objectives", "What the load asks, and what it gets.",
+                     option_objective_fields(), objectives_of_option);
+    add_option_figures(out);
+    return out;
+  }();
+  return fields;
 }
 
 }  // namespace
@@ -249,62 +331,118 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
 
 namespace {
 
-/// What is chosen, as numbers of the answer's first level; null where nothing is.
-Json choice_json(const ServingPlanAnswer& a) {
-  if (!a.report.choice) {
-    return {{"choice_words", nullptr},      {"choice_gpus", nullptr},
-            {"choice_spare_gpus", nullptr}, {"choice_ttft_p99_s", nullptr},
-            {"choice_tpot_p99_s", nullptr}, {"choice_usd_per_million_output_tokens", nullptr}};
-  }
-  const ServingOption& option = a.report.options[*a.report.choice];
-  const ServingTrial& best = option.sized.best;
-  const ServingFigures& f = best.report.figures;
-  const std::optional<double>& usd = option.usd_per_million;
-  return {{"choice_words",
-           fmt::format("{}: {}", a.candidate_of(option).name, serving_way_words(best.pools))},
-          {"choice_gpus", best.gpus()},
-          {"choice_spare_gpus", option.spare_gpus},
-          {"choice_ttft_p99_s", twelve_digits(f.ttft_s.p99)},
-          {"choice_tpot_p99_s", twelve_digits(f.tpot_s.p99)},
-          {"choice_usd_per_million_output_tokens", usd ? Json(twelve_digits(*usd)) : Json()}};
+std::vector<OptionOfPlan> options_of_plan(const ServingPlanAnswer& answer) {
+  std::vector<OptionOfPlan> out;
+  for (const ServingOption& option : answer.report.options) out.push_back({answer, option});
+  return out;
+}
+
+const FieldTable<ServingTrial>& serving_curve_fields() {
+  using Of = ServingTrial;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("gpus", "GPUs of its replicas.", [](const Of& t) { return t.gpus(); })
+          .add("kept", "Whether it keeps the objectives.", [](const Of& t) { return t.kept; })
+          .add("ttft_p99_s", Better::less, "99 of 100 first tokens come no later.",
+               [](const Of& t) { return t.report.figures.ttft_s.p99; })
+          .add("tpot_p99_s", Better::less, "99 of 100 requests see no longer between tokens.",
+               [](const Of& t) { return t.report.figures.tpot_s.p99; });
+  return fields;
+}
+
+const FieldTable<ServingMapCell>& serving_map_fields() {
+  using Of = ServingMapCell;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("input_tokens", "Tokens of a prompt.",
+               [](const Of& c) { return AllDigits{c.input}; })
+          .add("output_tokens", "Tokens of an answer.",
+               [](const Of& c) { return AllDigits{c.output}; })
+          .add("requests_per_s", "Requests of the load.",
+               [](const Of& c) { return AllDigits{c.rate}; })
+          .add("one_pool_gpus", Better::less, "The least GPUs of one pool; 0: it cannot.",
+               [](const Of& c) { return c.one_pool; })
+          .add("two_pools_gpus", Better::less, "The least GPUs of two pools; 0: they cannot.",
+               [](const Of& c) { return c.two_pools; });
+  return fields;
+}
+
+/// Of what is chosen; null where nothing is.
+template <class Get>
+auto of_the_option(Get get) {
+  using Got = std::remove_cvref_t<std::invoke_result_t<Get, const OptionOfPlan&>>;
+  return [get](const ServingPlanAnswer& a) -> OrNull<Got> {
+    if (!a.report.choice) return {};
+    return {get(OptionOfPlan{a, a.report.options[*a.report.choice]})};
+  };
+}
+
+/// What is chosen, as numbers of the answer's first level.
+void add_chosen_option(FieldTable<ServingPlanAnswer>& fields) {
+  using Of = OptionOfPlan;
+  fields
+      .add("choice_words", "The machine and the way of serving that is taken.",
+           of_the_option([](const Of& o) {
+             return fmt::format("{}: {}", o.answer.candidate_of(o.option).name,
+                                serving_way_words(o.best().pools));
+           }))
+      .add("choice_gpus", Better::less, "GPUs of the choice, without spares.",
+           of_the_option([](const Of& o) { return o.best().gpus(); }))
+      .add("choice_spare_gpus", Better::less, "GPUs of the choice's spare replicas.",
+           of_the_option([](const Of& o) { return o.option.spare_gpus; }))
+      .add("choice_ttft_p99_s", Better::less,
+           "Of the choice: 99 of 100 first tokens come no later.",
+           of_the_option([](const Of& o) { return o.best().report.figures.ttft_s.p99; }))
+      .add("choice_tpot_p99_s", Better::less, "Of the choice: 99 of 100 requests see no longer.",
+           of_the_option([](const Of& o) { return o.best().report.figures.tpot_s.p99; }))
+      .add("choice_usd_per_million_output_tokens", Better::less,
+           "Money of a million tokens of the choice's answers, spares included; null, too, where "
+           "nothing has a price.",
+           [](const ServingPlanAnswer& a) -> OrNull<double> {
+             if (!a.report.choice) return {};
+             return {a.report.options[*a.report.choice].usd_per_million};
+           });
+}
+
+const FieldTable<ServingPlanAnswer>& serving_plan_answer_fields() {
+  using Of = ServingPlanAnswer;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    const auto base = [](const Of& a) -> const ServingSpec& {
+      return a.spec.candidates.front().base;
+    };
+    out.add("plan", "Its file.", [](const Of& a) { return a.spec.file; })
+        .add("model", "The model that is served.",
+             [base](const Of& a) { return base(a).model.name; })
+        .add("load", "The load, in words.", [base](const Of& a) { return base(a).load; })
+        .add("prefer", "What is least in the best.",
+             [](const Of& a) { return kServingPlanGoals[static_cast<std::size_t>(a.spec.goal)]; })
+        .add("choice",
+             "Which of \"options\" is taken, from 0; null where none keeps the objectives.",
+             [](const Of& a) { return OrNull<std::size_t>{a.report.choice}; })
+        .add("recommendation", "What to take and why, in words.", serving_recommendation)
+        .add("simulations", "How often the load was played.",
+             [](const Of& a) { return a.report.trials; })
+        .list("options", "Each machine with one pool, then with two.", serving_option_fields(),
+              options_of_plan)
+        .list("curve", "The choice with fewer replicas and with more, few first.",
+              serving_curve_fields(), [](const Of& a) -> const auto& { return a.report.curve; })
+        .list("map", "One pool or two, for other loads; where the plan asks for a map.",
+              serving_map_fields(), [](const Of& a) -> const auto& { return a.report.map; })
+        .add("assumptions", "What was filled in.", serving_plan_assumptions);
+    add_chosen_option(out);
+    return out;
+  }();
+  return fields;
 }
 
 }  // namespace
 
-Json serving_plan_json(const ServingPlanAnswer& a) {
-  Json options = Json::array();
-  for (const ServingOption& option : a.report.options) options.push_back(option_json(a, option));
-  Json map = Json::array();
-  for (const ServingMapCell& cell : a.report.map) {
-    map.push_back({{"input_tokens", cell.input},
-                   {"output_tokens", cell.output},
-                   {"requests_per_s", cell.rate},
-                   {"one_pool_gpus", cell.one_pool},
-                   {"two_pools_gpus", cell.two_pools}});
-  }
-  Json curve = Json::array();
-  for (const ServingTrial& trial : a.report.curve) {
-    curve.push_back({{"gpus", trial.gpus()},
-                     {"kept", trial.kept},
-                     {"ttft_p99_s", twelve_digits(trial.report.figures.ttft_s.p99)},
-                     {"tpot_p99_s", twelve_digits(trial.report.figures.tpot_s.p99)}});
-  }
-  const ServingSpec& first = a.spec.candidates.front().base;
-  Json out{{"plan", a.spec.file},
-           {"model", first.model.name},
-           {"load", first.load},
-           {"prefer", kServingPlanGoals[static_cast<std::size_t>(a.spec.goal)]},
-           {"choice", nullptr},
-           {"recommendation", serving_recommendation(a)},
-           {"simulations", a.report.trials},
-           {"options", std::move(options)},
-           {"curve", std::move(curve)},
-           {"map", std::move(map)},
-           {"assumptions", serving_plan_assumptions(a)}};
-  if (a.report.choice) out["choice"] = *a.report.choice;
-  out.update(choice_json(a));
-  return out;
+nlohmann::ordered_json serving_plan_json(const ServingPlanAnswer& answer) {
+  return Value(serving_plan_answer_fields().values(answer)).json();
 }
+
+std::vector<FieldInfo> serving_plan_fields() { return serving_plan_answer_fields().infos(); }
 
 CsvText serving_plan_csv(const ServingPlanAnswer& a) {
   CsvText out = csv_line(std::vector<std::string>{

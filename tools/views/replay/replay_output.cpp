@@ -273,7 +273,7 @@ const FieldTable<TraceCallTimes>& call_fields() {
       FieldTable<Of>()
           .add("op", "Collective.", [](const Of& c) { return op_text(c.op); })
           .add("size_bytes", "Payload.",
-               [](const Of& c) { return Value::document(c.payload.base_units()); })
+               [](const Of& c) { return AllDigits{c.payload.base_units()}; })
           .add("ranks", "Members of its group.", [](const Of& c) { return c.members; })
           .add("algorithm", "How it runs.", [](const Of& c) { return c.algorithm; })
           .add("calls", "How often.", [](const Of& c) { return c.calls; })
@@ -319,28 +319,25 @@ auto of_what_if(Get get) {
     return get(*s.what_if).base_units() / static_cast<double>(s.trace.ranks);
   };
 }
-std::optional<double> hash_headline(const Study& s, HashDraw HashBand::* which) {
-  if (!s.hash || s.hash->draws <= 1) return std::nullopt;
-  return (s.hash->bands[0].*which).value;
-}
-
 void add_recorded(FieldTable<Study>& fields) {
   fields
-      .add("recorded_s", Better::less, "The step as it was recorded.",
+      .add("recorded_s", Better::less, "The step as it was recorded, where the trace says it.",
            [](const Study& s) -> std::optional<double> {
              if (!over_recorded(s)) return std::nullopt;
              return seconds_of(s.trace.recorded);
            })
-      .add("replayed_over_recorded", "step_s over recorded_s.",
+      .add("replayed_over_recorded", "step_s over recorded_s, where there is that.",
            [](const Study& s) { return over_recorded(s); })
       .add("kernels_launch_bound_s", Better::less,
            "With --recorded-on: kernels of the mean rank that are as short as a launch.",
            of_what_if([](const WhatIf& w) { return w.wanted.launch; }))
       .add("kernels_gpu_bound_s", Better::less, "With --recorded-on: its other kernels.",
            of_what_if([](const WhatIf& w) { return w.wanted.gpu; }))
-      .add("recorded_kernels_launch_bound_s", Better::less, "The same as they were recorded.",
+      .add("recorded_kernels_launch_bound_s", Better::less,
+           "With --recorded-on: the same as they were recorded.",
            of_what_if([](const WhatIf& w) { return w.recorded.launch; }))
-      .add("recorded_kernels_gpu_bound_s", Better::less, "The same as they were recorded.",
+      .add("recorded_kernels_gpu_bound_s", Better::less,
+           "With --recorded-on: the same as they were recorded.",
            of_what_if([](const WhatIf& w) { return w.recorded.gpu; }));
   for (const RankPart& part : kParts) {
     fields.add(fmt::format("mean_{}_s", part.in_json), Better::less,
@@ -371,15 +368,13 @@ const FieldTable<Study>& study_fields() {
     out.add("messages", "Messages between two ranks.",
             [](const Study& s) { return s.replay.messages; })
         .add("messages_s", Better::less, "Time in which all of them move.",
-             [](const Study& s) { return s.replay.messages_moving; })
-        .add("hash_least_s", Better::less, "The shortest step over the draws of --hash-seeds.",
-             [](const Study& s) { return hash_headline(s, &HashBand::least); })
-        .add("hash_median_s", Better::less, "The median step over the draws of --hash-seeds.",
-             [](const Study& s) { return hash_headline(s, &HashBand::median); })
-        .add("hash_most_s", Better::less, "The longest step over the draws of --hash-seeds.",
-             [](const Study& s) { return hash_headline(s, &HashBand::most); })
-        .object("hashing", "Draws of the hashes, where they decide anything.", hash_fields(),
-                [](const Study& s) -> const HashAnswer* { return s.hash ? &*s.hash : nullptr; })
+             [](const Study& s) { return s.replay.messages_moving; });
+    add_hash_headline(out, "step", [](const Study& s) -> std::optional<HashBand> {
+      if (!s.hash || s.hash->draws <= 1) return std::nullopt;
+      return s.hash->bands[0];
+    });
+    out.object("hashing", "Draws of the hashes, where they decide anything.", hash_fields(),
+               [](const Study& s) -> const HashAnswer* { return s.hash ? &*s.hash : nullptr; })
         .object("cluster", "The machine.", replay_cluster_fields(),
                 [](const Study& s) -> const Cluster& { return s.cluster; })
         .add("assumptions", "What was filled in.",

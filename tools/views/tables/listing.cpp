@@ -325,9 +325,11 @@ void add_field_rows(std::span<const FieldInfo> fields, const std::string& before
     const std::string name = before + field.name;
     const std::string means =
         field.successor.empty() ? field.sentence : "Old name of " + before + field.successor + ".";
-    out.rows.push_back({name, std::string(answer), std::string(field.unit()),
+    const std::string_view unit = field.is_number() ? unit_at(name) : field.unit();
+    out.rows.push_back({name, std::string(answer), std::string(unit),
                         std::string(kBetter[static_cast<std::size_t>(field.better)]), means});
-    const std::string inside = name + (field.kind == FieldKind::objects ? ".*." : ".");
+    const bool several = field.kind == FieldKind::objects || field.kind == FieldKind::named_objects;
+    const std::string inside = name + (several ? ".*." : ".");
     add_field_rows(field.members, inside, answer, out);
   }
 }
@@ -342,9 +344,9 @@ Listing list_fields(const PresetStore&) {
   for (const AnswerKind kind : kAnswerKinds) {
     add_field_rows(answer_fields(kind), "", name_of(kind), out);
   }
-  add_field_rows(comparison_fields(), "", "compare", out);
-  add_field_rows(replay_fields(), "", "replay", out);
-  add_field_rows(loggops_fields(), "", "loggops", out);
+  for (const CommandFields& command : command_fields()) {
+    add_field_rows(command.fields(), "", command.answer, out);
+  }
   add_field_rows(diagnosis_fields(), "", "diagnose", out);
   add_field_rows(certificate_fields(), "", "check", out);
   return out;
@@ -393,7 +395,7 @@ constexpr std::array kKinds{
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
     ListKind{"algorithms", "algorithm", "algorithms of collectives", false, list_algorithms},
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},
-    ListKind{"fields", "field", "members of the JSON of `lockstep run`, `compare` and `replay`",
+    ListKind{"fields", "field", "members of the JSON of `lockstep run` and of other commands",
              false, list_fields},
     ListKind{"keys", "key", "keys of scenarios, as files and `--set` have them", false, list_keys},
 };

@@ -3,16 +3,29 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/fields.hpp"
+#include "tools/views/tables/command_fields.hpp"
 #include "tools/views/tables/validation_output.hpp"
 
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+/// As NamedNumbers, of whole numbers.
+struct NamedCounts {
+  const std::vector<std::pair<std::string, std::size_t>>& counts;
 
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(twelve_digits(*value)) : Json(nullptr);
-}
+  explicit operator Value() const { return {Value::Object(counts.begin(), counts.end())}; }
+};
+
+}  // namespace
+
+template <>
+struct GotType<NamedCounts> {
+  static constexpr bool kOptional = false, kNullable = false;
+  static constexpr FieldKind kKind = FieldKind::named_numbers;
+};
+
+namespace {
 
 /// One end of the interval around the step time, in seconds.
 std::optional<double> interval_end(const RowPrediction& p, double PredictionInterval::* factor) {
@@ -20,106 +33,238 @@ std::optional<double> interval_end(const RowPrediction& p, double PredictionInte
   return *p.predicted_step_s * ((*p.interval).*factor);
 }
 
-Json row_json(const RowPrediction& p) {
-  const ReferenceRow& row = *p.row;
-  return {{"id", row.id},
-          {"source", row.source},
-          {"gpu", row.gpu},
-          {"status", name_of(p.status)},
-          {"reason", p.reason.empty() ? Json(nullptr) : Json(p.reason)},
-          {"measured_step_s", number_or_null(row.measured_step_s)},
-          {"predicted_step_s", number_or_null(p.predicted_step_s)},
-          {"step_s_low", number_or_null(interval_end(p, &PredictionInterval::low))},
-          {"step_s_high", number_or_null(interval_end(p, &PredictionInterval::high))},
-          {"software", p.interval ? Json(name_of(p.interval->known)) : Json(nullptr)},
-          {"interval_gaps", p.interval ? Json(p.interval->gaps) : Json(nullptr)},
-          {"error", number_or_null(p.error)},
-          {"measured_memory_gib", number_or_null(row.measured_memory_gib)},
-          {"predicted_memory_gib", number_or_null(p.predicted_memory_gib)},
-          {"needed_memory_gib", number_or_null(p.needed_memory_gib)},
-          {"predicted_fits", p.predicted_fits ? Json(*p.predicted_fits) : Json(nullptr)},
-          {"memory_decides", p.memory_decides.empty() ? Json(nullptr) : Json(p.memory_decides)},
-          {"measured_gpu_power_w", number_or_null(row.measured_gpu_power_w)},
-          {"predicted_gpu_power_w", number_or_null(p.predicted_gpu_power_w)},
-          {"stack", row.stack},
-          {"dense", row.dense},
-          {"assumptions", p.assumptions}};
+/// A number that only some rows have; null in the others.
+template <class Of, class Member>
+auto if_known(std::optional<Member> Of::* member) {
+  return [member](const RowPrediction& p) -> OrNull<Member> {
+    if constexpr (std::same_as<Of, RowPrediction>) {
+      return {p.*member};
+    } else {
+      return {(*p.row).*member};
+    }
+  };
+}
+/// A text that only some rows have; null in the others.
+OrNull<std::string> text_or_null(const std::string& text) {
+  if (text.empty()) return {};
+  return {text};
 }
 
-Json errors_json(const GroupErrors& group) {
-  const ErrorSummary& e = group.errors;
-  return {{"n", e.n},
-          {"median_abs_error", twelve_digits(e.median_abs)},
-          {"p90_abs_error", twelve_digits(e.p90_abs)},
-          {"bias", twelve_digits(e.bias)},
-          {"worst_error", twelve_digits(e.worst)},
-          {"worst_id", group.worst_id}};
+void add_row_memory(FieldTable<RowPrediction>& fields) {
+  using Of = RowPrediction;
+  fields
+      .add("measured_memory_gib", "Memory of the fullest GPU, as measured; null: it was not.",
+           if_known(&ReferenceRow::measured_memory_gib))
+      .add("predicted_memory_gib", "The same as predicted, to be held against it.",
+           if_known(&Of::predicted_memory_gib))
+      .add("needed_memory_gib", "What the job needs there.", if_known(&Of::needed_memory_gib))
+      .add("predicted_fits", "Whether it is said to fit.", if_known(&Of::predicted_fits))
+      .add("memory_decides",
+           "The assumption that decides whether it fits; null where none comes near.",
+           [](const Of& p) { return text_or_null(p.memory_decides); })
+      .add("measured_gpu_power_w", "Mean power of a GPU, as measured; null: it was not.",
+           if_known(&ReferenceRow::measured_gpu_power_w))
+      .add("predicted_gpu_power_w", "The same as predicted.", if_known(&Of::predicted_gpu_power_w));
 }
 
-Json groups_json(const std::vector<GroupErrors>& groups) {
-  Json out = Json::object();
-  for (const GroupErrors& group : groups) out[group.group] = errors_json(group);
-  return out;
+const FieldTable<RowPrediction>& predicted_row_fields() {
+  using Of = RowPrediction;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    out.add("id", "Its name.", [](const Of& p) { return p.row->id; })
+        .add("source", "Whose measurement it is.", [](const Of& p) { return p.row->source; })
+        .add("gpu", "Kind of GPU.", [](const Of& p) { return p.row->gpu; })
+        .add("status", "\"predicted\", \"skipped\", or \"oom\": it ran out of memory.",
+             [](const Of& p) { return name_of(p.status); })
+        .add("reason", "Why it was skipped; else null.",
+             [](const Of& p) { return text_or_null(p.reason); })
+        .add("measured_step_s", "Time of one training step, as measured.",
+             if_known(&ReferenceRow::measured_step_s))
+        .add("predicted_step_s", "The same as predicted.", if_known(&Of::predicted_step_s))
+        .add("step_s_low", "Lower end of the 90 % interval.",
+             [](const Of& p) { return OrNull<double>{interval_end(p, &PredictionInterval::low)}; })
+        .add("step_s_high", "Upper end of the same.",
+             [](const Of& p) { return OrNull<double>{interval_end(p, &PredictionInterval::high)}; })
+        .add("software", "How well its software is known, which the interval is of.",
+             [](const Of& p) -> OrNull<std::string_view> {
+               if (!p.interval) return {};
+               return {name_of(p.interval->known)};
+             })
+        .add("interval_gaps", "What published runs alike say nothing of.",
+             [](const Of& p) -> OrNull<std::vector<std::string>> {
+               if (!p.interval) return {};
+               return {p.interval->gaps};
+             })
+        .add("error", "predicted_step_s over measured_step_s, less 1.", if_known(&Of::error));
+    add_row_memory(out);
+    out.add("stack", "Training software.", [](const Of& p) { return p.row->stack; })
+        .add("dense", "Whether it is an ordinary dense run.",
+             [](const Of& p) { return p.row->dense; })
+        .add("assumptions", "What was filled in.", [](const Of& p) { return p.assumptions; });
+    return out;
+  }();
+  return fields;
 }
 
-Json rankings_json(const RowSummary& summary) {
-  Json groups = Json::array();
-  for (const Ranking& r : summary.rankings) {
-    groups.push_back({{"source", r.source},
-                      {"model", r.model},
-                      {"gpus", r.gpus},
-                      {"sequences", r.sequences},
-                      {"tokens", r.tokens},
-                      {"n", r.n},
-                      {"spearman", twelve_digits(r.spearman)}});
-  }
-  Json sources = Json::object();
-  for (const auto& [source, value] : summary.spearman_by_source) {
-    sources[source] = twelve_digits(value);
-  }
-  return {{"median_spearman", twelve_digits(summary.median_spearman)},
-          {"groups", std::move(groups)},
-          {"spearman_by_source", std::move(sources)}};
+const FieldTable<GroupErrors>& group_error_fields() {
+  using Of = GroupErrors;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("n", "Rows.", [](const Of& g) { return g.errors.n; })
+          .add("median_abs_error", Better::less, "Median of the errors, without their signs.",
+               [](const Of& g) { return g.errors.median_abs; })
+          .add("p90_abs_error", Better::less, "9 of 10 errors are no larger.",
+               [](const Of& g) { return g.errors.p90_abs; })
+          .add("bias", "Median of the errors with their signs.",
+               [](const Of& g) { return g.errors.bias; })
+          .add("worst_error", "The largest error, with its sign.",
+               [](const Of& g) { return g.errors.worst; })
+          .add("worst_id", "The row that has it.", [](const Of& g) { return g.worst_id; });
+  return fields;
 }
 
-Json out_of_memory_json(const OutOfMemory& oom) {
-  return {{"precision", twelve_digits(oom.precision())},
-          {"recall", twelve_digits(oom.recall())},
-          {"predicted_and_measured", oom.hits},
-          {"predicted_only", oom.false_alarms},
-          {"measured_only", oom.misses},
-          {"neither", oom.correct_fits}};
+/// Groups by their names.
+auto by_name(std::vector<GroupErrors> RowSummary::* groups) {
+  return [groups](const RowSummary& s) {
+    std::vector<std::pair<std::string, GroupErrors>> out;
+    for (const GroupErrors& group : s.*groups) out.emplace_back(group.group, group);
+    return out;
+  };
 }
 
-Json said_not_to_fit_json(const std::vector<SaidNotToFit>& sources) {
-  Json out = Json::object();
-  for (const SaidNotToFit& s : sources) {
-    out[s.source] = {{"rows", s.rows}, {"said_not_to_fit", s.not_fitting}, {"close", s.close}};
-  }
-  return out;
+const FieldTable<Ranking>& ranking_fields() {
+  using Of = Ranking;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("source", "Whose measurements.", [](const Of& r) { return r.source; })
+          .add("model", "The model.", [](const Of& r) { return r.model; })
+          .add("gpus", "GPUs of the job.", [](const Of& r) { return r.gpus; })
+          .add("sequences", "Sequences of a step.", [](const Of& r) { return r.sequences; })
+          .add("tokens", "Tokens of a sequence.", [](const Of& r) { return r.tokens; })
+          .add("n", "Layouts of it.", [](const Of& r) { return r.n; })
+          .add("spearman", Better::more,
+               "Rank correlation of predicted with measured throughput over them.",
+               [](const Of& r) { return r.spearman; });
+  return fields;
 }
 
-Json summary_json(const RowSummary& s) {
-  Json out{{"rows", s.rows}, {"predicted", s.predicted}, {"skipped", s.skipped}, {"oom", s.oom}};
-  out["skipped_for"] = Json::object();
-  for (const auto& [reason, count] : s.skipped_for) out["skipped_for"][reason] = count;
-  out["overall"] = errors_json(s.overall);
-  out["dense"] = errors_json(s.dense);
-  out["complete"] = errors_json(s.complete);
-  out["by_kind"] = groups_json(s.by_kind);
-  out["dense_median_over_sources"] = twelve_digits(s.median_over_sources_dense);
-  out["by_source"] = groups_json(s.by_source);
-  out["by_source_dense"] = groups_json(s.by_source_dense);
-  out["by_gpu"] = groups_json(s.by_gpu);
-  out["by_gpu_dense"] = groups_json(s.by_gpu_dense);
-  out["by_stack"] = groups_json(s.by_stack);
-  out["by_stack_dense"] = groups_json(s.by_stack_dense);
-  out["ranking"] = rankings_json(s);
-  out["memory"] = errors_json(s.memory);
-  out["said_not_to_fit"] = said_not_to_fit_json(s.said_not_to_fit);
-  if (s.power.errors.n > 0) out["power"] = errors_json(s.power);
-  if (s.oom > 0) out["out_of_memory"] = out_of_memory_json(s.out_of_memory);
-  return out;
+const FieldTable<RowSummary>& rankings_fields() {
+  using Of = RowSummary;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("median_spearman", Better::more, "Median over the groups.",
+               [](const Of& s) { return s.median_spearman; })
+          .list("groups", "Jobs of which at least 10 layouts were measured.", ranking_fields(),
+                [](const Of& s) -> const auto& { return s.rankings; })
+          .add("spearman_by_source",
+               "Rank correlation of tokens per second and GPU over all rows of a source.",
+               [](const Of& s) -> const NamedNumbers& { return s.spearman_by_source; });
+  return fields;
+}
+
+const FieldTable<OutOfMemory>& out_of_memory_fields() {
+  using Of = OutOfMemory;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("precision", Better::more,
+               "Of rows that are said not to fit, the share that did not.",
+               [](const Of& o) { return o.precision(); })
+          .add("recall", Better::more, "Of rows that did not fit, the share that is said not to.",
+               [](const Of& o) { return o.recall(); })
+          .add("predicted_and_measured", "Rows that did not fit and are said not to.",
+               [](const Of& o) { return o.hits; })
+          .add("predicted_only", "Rows that fit and are said not to.",
+               [](const Of& o) { return o.false_alarms; })
+          .add("measured_only", "Rows that did not fit and are said to.",
+               [](const Of& o) { return o.misses; })
+          .add("neither", "Rows that fit and are said to.",
+               [](const Of& o) { return o.correct_fits; });
+  return fields;
+}
+
+const FieldTable<SaidNotToFit>& said_not_to_fit_fields() {
+  using Of = SaidNotToFit;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("rows", "Rows of the source that ran.", [](const Of& s) { return s.rows; })
+          .add("said_not_to_fit", Better::less, "Those that are said not to fit.",
+               [](const Of& s) { return s.not_fitting; })
+          .add("close", "Of those, where an assumption decides.",
+               [](const Of& s) { return s.close; });
+  return fields;
+}
+
+void add_row_groups(FieldTable<RowSummary>& fields) {
+  const FieldTable<GroupErrors>& errors = group_error_fields();
+  const auto of = [](GroupErrors RowSummary::* group) {
+    return [group](const RowSummary& s) -> const GroupErrors& { return s.*group; };
+  };
+  fields.object("overall", "All rows.", errors, of(&RowSummary::overall))
+      .object("dense", "Ordinary dense rows.", errors, of(&RowSummary::dense))
+      .object("complete", "Rows that do not contradict themselves.", errors,
+              of(&RowSummary::complete))
+      .named("by_kind", "By kind of job.", errors, by_name(&RowSummary::by_kind))
+      .add("dense_median_over_sources", Better::less,
+           "Median over the sources of their medians, of dense rows.",
+           [](const RowSummary& s) { return s.median_over_sources_dense; })
+      .named("by_source", "By source.", errors, by_name(&RowSummary::by_source))
+      .named("by_source_dense", "By source, dense rows alone.", errors,
+             by_name(&RowSummary::by_source_dense))
+      .named("by_gpu", "By kind of GPU.", errors, by_name(&RowSummary::by_gpu))
+      .named("by_gpu_dense", "By kind of GPU, dense rows alone.", errors,
+             by_name(&RowSummary::by_gpu_dense))
+      .named("by_stack", "By software.", errors, by_name(&RowSummary::by_stack))
+      .named("by_stack_dense", "By software, dense rows alone.", errors,
+             by_name(&RowSummary::by_stack_dense));
+}
+
+const FieldTable<RowSummary>& row_summary_fields() {
+  using Of = RowSummary;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    out.add("rows", "All rows.", [](const Of& s) { return s.rows; })
+        .add("predicted", "Those that were predicted.", [](const Of& s) { return s.predicted; })
+        .add("skipped", "Those that cannot be simulated.", [](const Of& s) { return s.skipped; })
+        .add("oom", "Those that ran out of memory when measured.",
+             [](const Of& s) { return s.oom; })
+        .add("skipped_for", "How many for which reason; most first.",
+             [](const Of& s) { return NamedCounts{s.skipped_for}; });
+    add_row_groups(out);
+    out.object("ranking", "How well layouts are ranked.", rankings_fields(),
+               [](const Of& s) -> const Of& { return s; })
+        .object("memory", "Of the memory of the fullest GPU, where it was measured.",
+                group_error_fields(), [](const Of& s) -> const GroupErrors& { return s.memory; })
+        .named("said_not_to_fit", "Rows that ran, by source, and those that are said not to fit.",
+               said_not_to_fit_fields(),
+               [](const Of& s) {
+                 std::vector<std::pair<std::string, SaidNotToFit>> sources;
+                 for (const SaidNotToFit& of : s.said_not_to_fit)
+                   sources.emplace_back(of.source, of);
+                 return sources;
+               })
+        .object("power", "Of a GPU's mean power, where it was measured.", group_error_fields(),
+                [](const Of& s) { return s.power.errors.n > 0 ? &s.power : nullptr; })
+        .object("out_of_memory", "How well it is told what runs out of memory, where rows did.",
+                out_of_memory_fields(),
+                [](const Of& s) { return s.oom > 0 ? &s.out_of_memory : nullptr; });
+    return out;
+  }();
+  return fields;
+}
+
+struct ValidatedRows {
+  const std::vector<RowPrediction>& rows;
+  RowSummary summary;
+};
+const FieldTable<ValidatedRows>& validated_row_fields() {
+  using Of = ValidatedRows;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .list("rows", "Each row.", predicted_row_fields(),
+                [](const Of& v) -> const auto& { return v.rows; })
+          .object("summary", "Errors of all rows, and of groups of them.", row_summary_fields(),
+                  [](const Of& v) -> const RowSummary& { return v.summary; });
+  return fields;
 }
 
 std::string fixed(const std::optional<double>& value, int digits = 4) {
@@ -241,11 +386,11 @@ std::string peak_lines(const RowSummary& s) {
 }  // namespace
 
 JsonText rows_json(const std::vector<RowPrediction>& predictions) {
-  Json rows = Json::array();
-  for (const RowPrediction& p : predictions) rows.push_back(row_json(p));
-  const Json out{{"rows", std::move(rows)}, {"summary", summary_json(summarise_rows(predictions))}};
-  return JsonText(out, 1);
+  const ValidatedRows all{predictions, summarise_rows(predictions)};
+  return JsonText(Value(validated_row_fields().values(all)).json(), 1);
 }
+
+std::vector<FieldInfo> row_fields() { return validated_row_fields().infos(); }
 
 CsvText rows_csv(const std::vector<RowPrediction>& predictions) {
   const auto text = [](const std::optional<double>& value) {

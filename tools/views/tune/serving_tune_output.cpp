@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/fields.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/tables/command_fields.hpp"
 
 namespace lockstep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const ServingEngine& passes_of(const TunedService& service) {
   return *service.trial.pools.back().engine.serving;
@@ -61,36 +61,130 @@ std::string load_length_words(const ServingTuneStudy& study) {
                            "best rate");
 }
 
-Json service_json(const ServingTuneStudy& study, const TunedService& service) {
-  const ServingFigures& f = service.trial.report.figures;
-  Json pools = Json::array();
-  for (const ServingPool& pool : service.trial.pools) {
-    const ServingEngine& e = *pool.engine.serving;
-    pools.push_back({{"name", pool.name},
-                     {"replicas", pool.replicas},
-                     {"tensor", pool.tensor},
-                     {"pipeline", pool.pipeline},
-                     {"attention_data", pool.attention_data},
-                     {"expert", pool.expert},
-                     {"pass_tokens", e.pass_tokens},
-                     {"most_sequences", e.most_sequences}});
-    if (!study.base.cluster.pools.empty()) {
-      pools.back()["node"] = study.base.node_of(pool).name;
-    }
-  }
-  return {{study.goal == ServingGoal::goodput ? "goodput_requests_per_s" : "output_tokens_per_s",
-           twelve_digits(service.score)},
-          {"gpus", service.trial.gpus()},
-          {"way", serving_way_words(service.trial.pools)},
-          {"pools", std::move(pools)},
-          {"speed", twelve_digits(service.trial.speed)},
-          {"ttft_p99_s", twelve_digits(f.ttft_s.p99)},
-          {"tpot_p99_s", twelve_digits(f.tpot_s.p99)},
-          {"output_tokens_per_s_per_gpu",
-           twelve_digits(f.output_per_s / std::max(1, service.trial.gpus()))},
-          {"attained_share", twelve_digits(service.trial.report.attained)},
-          {"requests", service.trial.requests},
-          {"steady", judges_rates(study) ? Json(service.trial.report.course.steady()) : Json()}};
+/// A way of serving, and the study that it is of.
+struct WayOfServing {
+  const ServingTuneStudy& study;
+  const TunedService& service;
+
+  [[nodiscard]] const ServingTrial& trial() const { return service.trial; }
+};
+struct PoolOfWay {
+  const ServingTuneStudy& study;
+  const ServingPool& pool;
+};
+std::vector<PoolOfWay> pools_of_way(const WayOfServing& way) {
+  std::vector<PoolOfWay> out;
+  for (const ServingPool& pool : way.trial().pools) out.push_back({way.study, pool});
+  return out;
+}
+
+const FieldTable<PoolOfWay>& way_pool_fields() {
+  using Of = PoolOfWay;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Its name.", [](const Of& p) { return p.pool.name; })
+          .add("replicas", "Replicas in it.", [](const Of& p) { return p.pool.replicas; })
+          .add("tensor", "GPUs that a layer of a replica is cut over.",
+               [](const Of& p) { return p.pool.tensor; })
+          .add("pipeline", "Stages of a replica.", [](const Of& p) { return p.pool.pipeline; })
+          .add("attention_data", "Parts of a replica that attend for requests of their own.",
+               [](const Of& p) { return p.pool.attention_data; })
+          .add("expert", "GPUs that the experts of a layer are spread over.",
+               [](const Of& p) { return p.pool.expert; })
+          .add("pass_tokens", "The most tokens of a pass.",
+               [](const Of& p) { return p.pool.engine.serving->pass_tokens; })
+          .add("most_sequences", "The most sequences of a replica at once.",
+               [](const Of& p) { return p.pool.engine.serving->most_sequences; })
+          .add("node", "Kind of node that it is on, where the cluster has several.",
+               [](const Of& p) -> std::optional<std::string> {
+                 if (p.study.base.cluster.pools.empty()) return std::nullopt;
+                 return p.study.base.node_of(p.pool).name;
+               });
+  return fields;
+}
+
+/// The score under the name that it has for one goal.
+auto score_for(ServingGoal goal) {
+  return [goal](const WayOfServing& w) -> std::optional<double> {
+    if (w.study.goal != goal) return std::nullopt;
+    return w.service.score;
+  };
+}
+
+const FieldTable<WayOfServing>& way_fields() {
+  using Of = WayOfServing;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("goodput_requests_per_s", Better::more,
+               "Requests that it takes while it keeps all objectives; with --objective goodput.",
+               score_for(ServingGoal::goodput))
+          .add("output_tokens_per_s", Better::more,
+               "Tokens of answers that it makes; with --objective throughput.",
+               score_for(ServingGoal::throughput))
+          .add("gpus", "GPUs of all its pools.", [](const Of& w) { return w.trial().gpus(); })
+          .add("way", "The way in a few words.",
+               [](const Of& w) { return serving_way_words(w.trial().pools); })
+          .list("pools", "Its pools.", way_pool_fields(), pools_of_way)
+          .add("speed", "How many times as fast as the scenario says requests came.",
+               [](const Of& w) { return w.trial().speed; })
+          .add("ttft_p99_s", Better::less, "99 of 100 first tokens come no later.",
+               [](const Of& w) { return w.trial().report.figures.ttft_s.p99; })
+          .add("tpot_p99_s", Better::less, "99 of 100 requests see no longer between tokens.",
+               [](const Of& w) { return w.trial().report.figures.tpot_s.p99; })
+          .add("output_tokens_per_s_per_gpu", Better::more, "Tokens of answers per GPU.",
+               [](const Of& w) {
+                 return w.trial().report.figures.output_per_s / std::max(1, w.trial().gpus());
+               })
+          .add("attained_share", Better::more, "Share of requests within all objectives.",
+               [](const Of& w) { return w.trial().report.attained; })
+          .add("requests", "Requests of the load that it was judged by.",
+               [](const Of& w) { return w.trial().requests; })
+          .add("steady",
+               "Whether that load was long enough that its queues no longer grew; null where no "
+               "rate is looked for.",
+               [](const Of& w) -> OrNull<bool> {
+                 if (!judges_rates(w.study)) return {};
+                 return {w.trial().report.course.steady()};
+               });
+  return fields;
+}
+
+std::vector<WayOfServing> best_ways(const ServingTuneStudy& study) {
+  std::vector<WayOfServing> out;
+  for (const TunedService& service : study.result.best) out.push_back({study, service});
+  return out;
+}
+
+const FieldTable<ServingTuneStudy>& serving_study_fields() {
+  using Of = ServingTuneStudy;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("file", "The scenario's file.", [](const Of& s) { return s.base.file; })
+          .add("model", "Its model.", [](const Of& s) { return s.base.model.name; })
+          .add("objective", "What makes a way better.",
+               [](const Of& s) { return kServingGoalNames[static_cast<std::size_t>(s.goal)]; })
+          .add("gpus", "GPUs that there are.", [](const Of& s) { return s.result.gpus; })
+          .add("load", "The load, in words.", [](const Of& s) { return s.base.load; })
+          .add("layouts", "Layouts of a replica that were looked at.",
+               [](const Of& s) { return s.result.layouts.looked_at; })
+          .add("over_memory", "Those that do not fit in memory.",
+               [](const Of& s) { return s.result.layouts.over_memory; })
+          .add("ways", "Ways of serving that were tried.",
+               [](const Of& s) { return s.result.ways; })
+          .add("simulations", "How often the load was played.",
+               [](const Of& s) { return s.result.trials; })
+          .add("interrupted", "Whether the search was stopped before its end.",
+               [](const Of& s) { return s.result.interrupted; })
+          .list("best", "The best ways of serving, the best first.", way_fields(), best_ways)
+          .object_or_null("own", "The scenario's own way; null where its layouts cannot serve.",
+                          way_fields(),
+                          [](const Of& s) -> std::optional<WayOfServing> {
+                            if (s.result.by_own.empty()) return std::nullopt;
+                            return WayOfServing{s, s.result.by_own.front()};
+                          })
+          .add("assumptions", "What was filled in.",
+               [](const Of& s) { return s.base.assumptions; });
+  return fields;
 }
 
 }  // namespace
@@ -128,26 +222,11 @@ std::string serving_tune_table(const ServingTuneStudy& study, const TextStyle& s
   return out + assumed_lines(study.base.assumptions, style);
 }
 
-Json serving_tune_json(const ServingTuneStudy& study) {
-  const ServingTune& r = study.result;
-  Json best = Json::array();
-  for (const TunedService& service : r.best) best.push_back(service_json(study, service));
-  Json own = nullptr;
-  if (!r.by_own.empty()) own = service_json(study, r.by_own.front());
-  return {{"file", study.base.file},
-          {"model", study.base.model.name},
-          {"objective", kServingGoalNames[static_cast<std::size_t>(study.goal)]},
-          {"gpus", r.gpus},
-          {"load", study.base.load},
-          {"layouts", r.layouts.looked_at},
-          {"over_memory", r.layouts.over_memory},
-          {"ways", r.ways},
-          {"simulations", r.trials},
-          {"interrupted", r.interrupted},
-          {"best", std::move(best)},
-          {"own", std::move(own)},
-          {"assumptions", study.base.assumptions}};
+nlohmann::ordered_json serving_tune_json(const ServingTuneStudy& study) {
+  return Value(serving_study_fields().values(study)).json();
 }
+
+std::vector<FieldInfo> serving_tune_fields() { return serving_study_fields().infos(); }
 
 CsvText serving_tune_csv(const ServingTuneStudy& study) {
   CsvText out = csv_line(std::vector<std::string>{

@@ -19,7 +19,7 @@ struct ServingTuneStudy {
 
 /// For people, at most 100 columns wide where layouts are short.
 std::string serving_tune_table(const ServingTuneStudy& study, const TextStyle& style);
-/// tools/lockstep/README.md explains every field.
+/// The members of serving_tune_fields().
 nlohmann::ordered_json serving_tune_json(const ServingTuneStudy& study);
 /// A header line and a line for each of the best.
 CsvText serving_tune_csv(const ServingTuneStudy& study);

@@ -38,7 +38,7 @@ std::vector<std::string> tune_notes(const TuneStudy& study);
 
 /// For people, at most 100 columns wide.
 std::string tune_table(const TuneStudy& study, const TextStyle& style);
-/// tools/lockstep/README.md explains every field.
+/// The members of tune_fields().
 nlohmann::ordered_json tune_json(const TuneStudy& study);
 /// A header line and a line for each of the best.
 CsvText tune_csv(const TuneStudy& study);
