@@ -219,13 +219,18 @@ const ColumnEnding* ending_of(std::string_view column) {
   return found == kColumnEndings.end() ? nullptr : &*found;
 }
 
+/// "nic_bytes_per_s", "slow_nic_bytes_per_s"; not "communication_bytes_per_s".
+bool is_of_nics(std::string_view column) {
+  return column.starts_with("nic") || column.find("_nic") != std::string_view::npos;
+}
+
 ColumnKind kind_of(std::string_view column) {
   static constexpr std::array<std::string_view, 5> kShares{"goodput", "mfu", "mfu_causal", "hfu",
                                                            "utilisation"};
   if (std::ranges::find(kShares, column) != kShares.end()) return ColumnKind::share;
   const ColumnEnding* const ending = ending_of(column);
   if (ending == nullptr) return ColumnKind::plain;
-  const bool of_nics = ending->kind == ColumnKind::rate && column.find("nic") != column.npos;
+  const bool of_nics = ending->kind == ColumnKind::rate && is_of_nics(column);
   return of_nics ? ColumnKind::link_rate : ending->kind;
 }
 
