@@ -275,7 +275,7 @@ bool all_alike(const Varied& varied) {
 }
 
 /// With one sign in place of each number.
-std::string without_numbers(std::string_view text) {
+std::string error_pattern(std::string_view text) {
   std::string out;
   bool inside = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -330,7 +330,7 @@ std::string named_point(const Varied& varied, const VariedPoint& point) {
 
 std::vector<std::string> missing_points(const Varied& varied) {
   struct Reason {
-    std::string without_numbers;
+    std::string pattern;
     const VariedPoint* first;
     std::size_t points = 0;
     bool same = true;  ///< to the last digit
@@ -338,8 +338,8 @@ std::vector<std::string> missing_points(const Varied& varied) {
   std::vector<Reason> reasons;
   for (const VariedPoint& point : varied.points) {
     if (point.ok()) continue;
-    const std::string text = without_numbers(point.error);
-    auto at = std::ranges::find(reasons, text, &Reason::without_numbers);
+    const std::string text = error_pattern(point.error);
+    auto at = std::ranges::find(reasons, text, &Reason::pattern);
     if (at == reasons.end()) at = reasons.insert(at, {text, &point});
     at->points++;
     at->same = at->same && point.error == at->first->error;
