@@ -43,6 +43,8 @@ void OperatorCollector::add(const KinetoRecording& recording, const RecordedRank
     row.recorded_s += seconds;
     row.kernels += 1;
     if (own.by_place) row.placed_s += seconds;
+    if (own.sized) sized_s_ += seconds;
+    if (own.of_other_job) of_other_job_s_ += seconds;
     if (own.of) continue;
     unassigned_[recording.names[event.name]] += seconds;
     if (own.of_several) several_s_ += seconds;
@@ -64,6 +66,11 @@ std::vector<DiagnosedOperator> OperatorCollector::rows() const {
     row.kernels *= each();
   }
   return out;
+}
+
+std::optional<double> OperatorCollector::other_products_share() const {
+  if (sized_s_ <= 0) return std::nullopt;
+  return of_other_job_s_ / sized_s_;
 }
 
 std::vector<std::string> OperatorCollector::notes() const {

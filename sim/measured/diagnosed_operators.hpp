@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ class OperatorCollector {
 
   /// Those that either side has, in the order of a layer, then kernels of no operator.
   [[nodiscard]] std::vector<DiagnosedOperator> rows() const;
+  /// Of the time in recorded products whose sizes are known, what is in products that the job has
+  /// none of: 0 to 1. Nothing where no product's sizes were recorded.
+  [[nodiscard]] std::optional<double> other_products_share() const;
   /// How much is of no operator and why, a sentence each.
   [[nodiscard]] std::vector<std::string> notes() const;
 
@@ -47,6 +51,7 @@ class OperatorCollector {
   std::array<DiagnosedOperator, kModelOperators + 1> rows_;  ///< kernels of no operator the last
   std::map<std::string, double, std::less<>> unassigned_;    ///< seconds by kernel
   double several_s_ = 0, unlaunched_s_ = 0, steps_s_ = 0;
+  double sized_s_ = 0, of_other_job_s_ = 0;  ///< products
   std::size_t ranks_ = 0;
 };
 

@@ -290,6 +290,7 @@ Diagnosis diagnose(const RunResult& predicted, std::span<const KinetoRecording> 
   std::ranges::sort(out.ranks, {}, &RecordedRank::rank);
   out.parts = parts_between(predicted, out.ranks);
   out.operators = with_other_parts(operators.rows(), out.parts);
+  out.other_products_share = operators.other_products_share();
   out.notes = operators.notes();
   find_slowest(predicted, out);
   out.calls = calls.calls();
@@ -441,6 +442,11 @@ const FieldTable<Diagnosis>& diagnosis_table_fields() {
               [](const Of& d) -> const auto& { return d.parts; })
         .list("operators", "The same by operator of the model; they add up to the step too.",
               diagnosed_operator_fields(), [](const Of& d) -> const auto& { return d.operators; })
+        .add("other_products_share",
+             "Of the time in recorded matrix products whose sizes are known, what is in products "
+             "that the job has none of: most of it where another job was recorded. Left out where "
+             "no sizes were recorded.",
+             [](const Of& d) { return d.other_products_share; })
         .add("slowest_rank", "The one that works longest, what it waits for others apart.",
              [](const Of& d) { return d.ranks[d.slowest].rank; })
         .add("behind_s",

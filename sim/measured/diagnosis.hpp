@@ -57,10 +57,13 @@ struct Diagnosis {
   double recorded_s = 0;  ///< of the rank whose step is the longest
   std::vector<DiagnosedPart> parts;
   std::vector<DiagnosedOperator> operators;  ///< add up to the step, as the parts do
-  std::vector<RecordedRank> ranks;           ///< by number
-  std::size_t slowest = 0;       ///< in `ranks`: works longest, what it waits for others apart
-  double behind_s = 0;           ///< that is so much longer than the median rank's; 0 of one
-  std::size_t slowest_part = 0;  ///< in `parts`: where most of that is
+  /// Of the time in recorded products of known sizes, what is in products that the job has none of;
+  /// nothing where no sizes were recorded.
+  std::optional<double> other_products_share;
+  std::vector<RecordedRank> ranks;  ///< by number
+  std::size_t slowest = 0;          ///< in `ranks`: works longest, what it waits for others apart
+  double behind_s = 0;              ///< that is so much longer than the median rank's; 0 of one
+  std::size_t slowest_part = 0;     ///< in `parts`: where most of that is
   std::vector<double> predicted_own_s;  ///< by rank of `ranks`: of its pipeline stage
   std::vector<DiagnosedCall> calls;     ///< by total time, longest first
   std::vector<SlowGroup> slow_groups;   ///< the dearest first
@@ -68,6 +71,8 @@ struct Diagnosis {
   std::optional<Telemetry> telemetry;  ///< where the monitors' logs are given
 
   [[nodiscard]] double ratio() const { return recorded_s / predicted_s; }
+  /// Most of what its products compute is none of the job's: another model, or another layout.
+  [[nodiscard]] bool of_other_job() const { return other_products_share.value_or(0) > 0.5; }
   [[nodiscard]] bool within_interval() const {
     return recorded_s >= predicted_low_s && recorded_s <= predicted_high_s;
   }

@@ -150,22 +150,25 @@ class OperatorFinder {
     // Of a product that is cut into parts, all of its kernels.
     const auto [at, added] = by_launcher_.try_emplace(launcher);
     if (added) at->second = product_of(e);
-    out_[e].of = at->second;
+    out_[e] = at->second;
   }
   /// By the sizes of the product around the launch, or by the weights that a function of some
   /// framework's got.
-  [[nodiscard]] std::optional<ModelOperator> product_of(std::uint32_t e) {
+  [[nodiscard]] RecordedOperator product_of(std::uint32_t e) {
     for (const KinetoRecording::Enclosing& each : chain_of(e)) {
       const auto sizes = product_sizes(recording_.names[each.name], arguments(each));
-      if (sizes) return chosen(*sizes, goes_back(e));
+      if (!sizes) continue;
+      RecordedOperator out{.of = chosen(*sizes, goes_back(e)), .sized = true};
+      out.of_other_job = !out.of && !sized_;
+      return out;
     }
-    if (goes_back(e)) return std::nullopt;
+    if (goes_back(e)) return {};
     for (const KinetoRecording::Enclosing& each : chain_of(e)) {
       for (const TensorShape& shape : arguments(each)) {
-        if (const auto of = products_.of_weights(shape)) return of;
+        if (const auto of = products_.of_weights(shape)) return {.of = of};
       }
     }
-    return std::nullopt;
+    return {};
   }
   [[nodiscard]] std::optional<ModelOperator> chosen(const ProductSizes& sizes, bool backward) {
     const std::vector<ModelOperator> may_be = products_.candidates(sizes, backward);
@@ -287,7 +290,7 @@ class OperatorFinder {
   std::optional<ModelOperator> before_;            ///< the last one of kBlocks
   bool lost_ = false;                              ///< where that is
   bool sized_ = false;  ///< the last product's sizes are of some operator
-  std::unordered_map<std::uint32_t, std::optional<ModelOperator>> by_launcher_;
+  std::unordered_map<std::uint32_t, RecordedOperator> by_launcher_;
   std::unordered_map<std::int64_t, RecordedOperator> forward_;
 };
 

@@ -15,6 +15,9 @@ struct RecordedOperator {
   /// By the products around it alone: what runs between the MLP's products is its activation.
   bool by_place = false;
   bool of_several = false;  ///< that torch.compile made one kernel of
+  /// A product whose sizes were recorded; else nothing tells them.
+  bool sized = false;
+  bool of_other_job = false;  ///< sized, and the job has no product of these widths
 };
 
 /// By event of the GPU; those of communication and copies are of none. A product is told by its

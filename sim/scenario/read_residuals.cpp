@@ -167,6 +167,11 @@ std::vector<std::string> strange_parts_of(const Scenario& scenario) {
   if (scenario.job.adapters.any()) {
     out.emplace_back("no run among these with low-rank adapters");
   }
+  if (const TransformerShape& model = scenario.job.model; !is_decoder(model)) {
+    // What predicts no words has no vocabulary.
+    out.emplace_back(model.vocabulary <= 1 ? "no run among these of a diffusion model"
+                                           : "no run among these of an encoder");
+  }
   if (scenario.gpus() > 2 * kMostPublishedGpus) {
     out.push_back(fmt::format("no published run on more than {} GPUs", kMostPublishedGpus));
   }

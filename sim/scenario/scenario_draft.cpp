@@ -235,9 +235,7 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   }
   if (std::ranges::any_of(model.kinds,
                           [](const KindShape& kind) { return kind.convolution.kernel > 0; })) {
-    out.assumptions.emplace_back(
-        "convolutions: at the pace of products of their size; no run of a UNet is among those that "
-        "the interval comes from");
+    out.assumptions.emplace_back("convolutions: at the pace of products of their size");
   }
   bool has_bf16 = true;
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) {

@@ -112,7 +112,9 @@ void fail_without_layout(const Scenario& base, const TuneResult& result, const T
         "the others break a rule",
         counted(base.gpus(), "GPU"), counted(base.nodes, "node"), base.node.name, result.considered,
         result.over_memory, base.node.gpu.name);
-    if (unable > 0) problem.found += fmt::format(" or are nothing {} can run", base.stack.name);
+    if (unable > 0) {
+      problem.found += fmt::format(" or cannot be run by the stack {}", base.stack.name);
+    }
     problem.allowed = room_for(base);
   } else if (unable > 0) {
     problem.pointer = "/stack";

@@ -47,6 +47,10 @@ TEST_CASE("options: every mistake is one line that says what is allowed") {
                        "lockstep try: unknown option --nodes; allowed: --set, --output, --unfold, "
                        "--help. Did you mean --set nodes=4?",
                        UsageError);
+  CHECK_THROWS_WITH_AS(parse_options(kTry, {"--lora", "16"}),
+                       "lockstep try: unknown option --lora; allowed: --set, --output, --unfold, "
+                       "--help. Did you mean --set lora.rank=16?",
+                       UsageError);
   CHECK_THROWS_WITH_AS(parse_options(kTry, {"--set"}),
                        "lockstep try: option --set needs an argument", UsageError);
   CHECK_THROWS_WITH_AS(parse_options(kTry, {"--unfold=1"}),

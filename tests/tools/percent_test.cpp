@@ -32,3 +32,18 @@ TEST_CASE("a part that got no tenth, so that all add up, is less than one") {
   CHECK(part_percent(0, 0) == "0.0 %");
   CHECK(page_part(0, 0.0006) == "<\u00a00.1\u00a0%");
 }
+
+TEST_CASE("a part beside others is never printed as all") {
+  CHECK(part_percent(100, 0.99952) == "99.95 %");
+  CHECK(part_percent(100, 0.99997) == "99.997 %");
+  CHECK(part_percent(100, 1 - 1e-8) == ">99.9999 %");
+  CHECK(part_percent(100, 1) == "100.0 %");
+  CHECK(part_percent(99.9, 0.9994) == "99.9 %");
+  CHECK(page_part(100, 0.99952) == "99.95\u00a0%");
+}
+
+TEST_CASE("an error is within what is printed") {
+  CHECK(page_within(0.0312) == "3.1\u00a0%");
+  CHECK(page_within(1e-5) == "0.1\u00a0%");
+  CHECK(page_within(0) == "0.0\u00a0%");
+}

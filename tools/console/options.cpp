@@ -1,6 +1,7 @@
 #include "tools/console/options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,11 +51,34 @@ std::vector<std::string> dashed_names(const std::vector<OptionSpec>& options) {
   throw UsageError(fmt::format("{}{}: {}", command.program, command.name, text), std::move(parts));
 }
 
+/// What people ask of any command that asks about a model, in the words of such commands; each with
+/// the option that a command must have for it.
+struct AskedHint {
+  WordHint hint;
+  std::string_view needs;
+};
+constexpr std::array kAskedHints{
+    AskedHint{{"--gpu", "--node dgx_h100, a server with such GPUs (lockstep list nodes)"}, "node"},
+    AskedHint{{"--lora", "--set lora.rank=16"}, "set"},
+    AskedHint{{"--precision", "--set precision=fp8"}, "set"},
+    AskedHint{{"--batch", "--sequences 1024"}, "sequences"},
+};
+
+std::string_view hint_for(const CommandSpec& command, const std::string& found) {
+  const auto own = std::ranges::find(command.hints, found, &WordHint::option);
+  if (own != command.hints.end()) return own->instead;
+  const auto* const asked = std::ranges::find_if(
+      kAskedHints, [&](const AskedHint& each) { return each.hint.option == found; });
+  if (asked == kAskedHints.end()) return {};
+  const bool has =
+      std::ranges::find(command.options, asked->needs, &OptionSpec::name) != command.options.end();
+  return has ? asked->hint.instead : std::string_view{};
+}
+
 [[noreturn]] void fail_unknown(const CommandSpec& command, const std::string& found,
                                const std::vector<std::string>& names) {
-  const auto hint = std::ranges::find(command.hints, found, &WordHint::option);
-  const std::string nearest =
-      hint != command.hints.end() ? std::string(hint->instead) : nearest_name(found, names);
+  const std::string_view hint = hint_for(command, found);
+  const std::string nearest = hint.empty() ? nearest_name(found, names) : std::string(hint);
   const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
   fail(command,
        fmt::format("unknown option {}; allowed: {}{}", found, allowed,

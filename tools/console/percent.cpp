@@ -16,7 +16,17 @@ std::string few_percent(double share, int decimals) {
 }
 
 std::string part_percent(double printed, double share) {
-  constexpr double kNoTenth = 5e-4;
+  constexpr double kNoTenth = 5e-4, kNothing = 1e-9, kAll = 100, kRounds = 0.05;
+  constexpr int kMostDecimals = 4;
+  if (printed > kAll - kRounds && share < 1 - kNothing) {
+    // Beside other parts it is not all: digits follow until that shows.
+    for (int decimals = 1; decimals <= kMostDecimals; ++decimals) {
+      if (kAll * (1 - share) >= 0.5 * std::pow(10.0, -decimals)) {
+        return few_percent(share, decimals);
+      }
+    }
+    return fmt::format(">{:.{}f} %", kAll - std::pow(0.1, kMostDecimals), kMostDecimals);
+  }
   return few_percent(printed > 0 ? printed / 100 : std::min(share, kNoTenth / 2), 1);
 }
 

@@ -113,6 +113,24 @@ using Told = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("recorded operators: a product of sizes that the job has none of is of another job") {
+  const auto of_other_job = [](int hidden, int ffn) {
+    HostTrace trace;
+    trace.linear(kLlamaTokens, hidden, ffn, 1);
+    trace.linear(kLlamaTokens, ffn, hidden, 2);
+    trace.elementwise("aten::silu", 3);
+    KinetoRecording recording = read_kineto_recording("rank0.json", trace.text(), true);
+    find_launchers(recording);
+    std::vector<bool> out;
+    for (const RecordedOperator& own : recorded_operators(recording, JobProducts(llama_job()))) {
+      out.push_back(own.of_other_job);
+    }
+    return out;
+  };
+  CHECK(of_other_job(4096, 11008) == std::vector{false, false, false});
+  CHECK(of_other_job(1536, 8960) == std::vector{true, true, false});  // Qwen2.5 1.5B
+}
+
 TEST_CASE("recorded operators: products of one size are told by what ran before, both ways") {
   HostTrace trace;
   const int h = 4096, f = 11008;

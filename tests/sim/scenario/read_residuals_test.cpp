@@ -66,6 +66,19 @@ TEST_CASE("residuals: what somebody changed of a stack, a card or a job widens, 
   CHECK(interval_with({"stack.elementwise.slowdown=0.1"}).known == SoftwareKnown::none);
 }
 
+TEST_CASE("residuals: no diffusion model and no encoder is among the published runs") {
+  const auto interval_for = [](const std::string& model) {
+    const std::string job = R"({"model": ")" + model + R"(", "stack": {"preset": "torchtitan"},
+      "cluster": {"node": "dgx_h100", "nodes": 1}, "parallelism": {"sharding": "zero3"},
+      "batch": {"sequences": 64, "micro": 1, "tokens": 512}})";
+    return interval_of(read_scenario("job.json", job, test::presets()), test::presets());
+  };
+  const std::string none = "no run among these of ";
+  CHECK(has_gap(interval_for("flux1_dev"), none + "a diffusion model"));
+  CHECK(has_gap(interval_for("bert_large"), none + "an encoder"));
+  CHECK_FALSE(has_gap(interval_for("llama3_8b"), none));
+}
+
 TEST_CASE("residuals: choices and values that presets or published runs have change nothing") {
   const PredictionInterval own = interval_with({});
   const StackSpec& nemo = test::presets().stack("nemo").spec;

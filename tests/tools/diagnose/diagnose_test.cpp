@@ -169,6 +169,30 @@ TEST_CASE("lockstep diagnose: a real recording's kernels are of the operators th
   CHECK(kernels["qkv"] == 69);
 }
 
+TEST_CASE("lockstep diagnose: a recording of another model is said to be one, before all else") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kDiagnosedJob);
+  // A product of `k` columns, launched by an operator that says its sizes.
+  const auto trace_of = [&](const std::string& name, int k) {
+    return folder.write(
+        name, fmt::format(R"({{"distributedInfo": {{"rank": 0, "world_size": 8}}, "traceEvents": [
+          {{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 1, "ts": 0, "dur": 20,
+            "args": {{"Input Dims": [[2048, {0}], [{0}, 4096]]}}}},
+          {{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "tid": 1, "ts": 5,
+            "dur": 2, "args": {{"correlation": 1}}}},
+          {{"ph": "X", "cat": "kernel", "name": "nvjet_tst", "tid": 7, "ts": 30, "dur": 100000,
+            "args": {{"stream": 7, "correlation": 1}}}}]}})",
+                          k));
+  };
+  const std::string own = trace_of("own.json", 5504);      // the MLP's second product, cut in two
+  const std::string other = trace_of("other.json", 8960);  // Qwen2.5 1.5B's
+  constexpr const char* kDoubt = "This may not be the recorded job: 100.0 % of the time";
+  CHECK(diagnosed({job, own})["other_products_share"] == 0);
+  CHECK(diagnosed({job, other})["other_products_share"] == 1);
+  CHECK(lockstep_with({"diagnose", job, own}).out.find(kDoubt) == std::string::npos);
+  CHECK(lockstep_with({"diagnose", job, other}).out.starts_with(kDoubt));
+}
+
 TEST_CASE("lockstep diagnose: the rank that works longest is named, and what it costs") {
   const TemporaryFolder folder;
   const std::string job = folder.write("job.json", kDiagnosedJob);

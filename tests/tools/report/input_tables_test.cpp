@@ -132,6 +132,26 @@ TEST_CASE("pages: a figure leads to the part about its number, on every kind of 
   }
 }
 
+TEST_CASE("pages: what stands behind a figure begins with what the figure shows, per cent too") {
+  if (!pages_can_be_made()) return;
+  const std::string page = page_written({"run", kScenarioFolder + "llama3-8b-b200.json"});
+  const Ran table = test::lockstep_with({"run", kScenarioFolder + "llama3-8b-b200.json"});
+  std::smatch found;
+  const std::regex line("MFU +([0-9.]+) % with attention in full, ([0-9.]+) % causal");
+  REQUIRE(std::regex_search(table.out, found, line));
+  const std::string full = found[1].str() + "\u00a0%", causal = found[2].str() + "\u00a0%";
+  CHECK(contains(page, "MFU, attention in full</strong>: " + full));
+  CHECK(contains(page, "MFU, attention causal</strong>: " + causal));
+}
+
+TEST_CASE("pages: a model without causal masks has one MFU") {
+  if (!pages_can_be_made()) return;
+  const std::string page = page_written({"run", kScenarioFolder + "flux1-dev-fsdp2.json"});
+  CHECK_FALSE(contains(page, "causal</"));
+  CHECK(contains(page, ">&lt;0.001 GiB<"));  // its output layer's memory, a power of ten before
+  CHECK(contains(page, "no run among these of a diffusion model"));
+}
+
 TEST_CASE("pages of comm, jobs, plans, searches and sweeps: figures lead to the parts about them") {
   if (!pages_can_be_made()) return;
   const test::TemporaryFolder folder;

@@ -54,6 +54,26 @@ TEST_CASE("lockstep run: a step of reinforcement learning, in every format") {
   CHECK(lockstep_with({"run", kPools, "--assert", "step_s<1"}).exit == Exit::assertion_missed);
 }
 
+TEST_CASE("lockstep run: an update has the scenario's samples, and says what rows rounded") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/rl/dpo-llama3-8b.json";
+  // 64 prompts of 512 tokens with two responses of about 800 each.
+  const auto text_of = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"run", file});
+    std::string out = lockstep_with(words).out, joined;
+    for (const char c : out) {
+      const bool space = c == ' ' || c == '\n';
+      if (!space || joined.empty() || joined.back() != ' ') joined += space ? ' ' : c;
+    }
+    return joined;
+  };
+  CHECK(text_of({}).find("1 x 1 update of 128 samples of 1,312 tokens on average, packed into 6 "
+                         "micro batches: simulated as 144 samples of 1,167, 3 to a micro batch") !=
+        std::string::npos);
+  CHECK(text_of({"--set", "rl.packing=false"})
+            .find("1 x 1 update of 128 samples of 1,312 tokens on average, each padded to 4,096 "
+                  "tokens; 1 to a micro batch") != std::string::npos);
+}
+
 TEST_CASE("lockstep run: the CSV of a step of reinforcement learning has what phases draw") {
   const nlohmann::json answer = rl_answer(kPower);
   std::istringstream lines(lockstep_with({"run", kPower, "--format", "csv"}).out);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "tests/support/near.hpp"
 #include "tools/console/options.hpp"
@@ -34,6 +35,26 @@ VariedPoint of_two_ops(const std::string& value, double sum_s, double exchange_s
                       {at_largest("all_reduce", sum_s), at_largest("all_to_all", exchange_s)}}}};
 }
 
+TEST_CASE("what-if: errors that differ in numbers alone are one, with their points by name") {
+  const auto failed = [](const char* tensor, const char* micro, const char* error) {
+    return VariedPoint{.values = {tensor, micro}, .error = error};
+  };
+  const Varied varied{.file = "s.json",
+                      .axes = {{"parallelism.tensor", {"1", "2"}}, {"batch.micro", {"3", "5"}}},
+                      .points = {failed("1", "3", "no layout; allowed: 1,023 or 1026"),
+                                 failed("1", "5", "no layout; allowed: 1020 or 1,025"),
+                                 failed("2", "3", "no heads"),
+                                 failed("2", "5", "no heads"),
+                                 {.values = {"2", "1"}, .answer = {{"step_s", 1.0}}},
+                                 failed("4", "3", "no memory")}};
+  CHECK(missing_points(varied) ==
+        std::vector<std::string>{
+            "2 points, parallelism.tensor = 1, batch.micro = 3 and 1 more; of the first: "
+            "no layout; allowed: 1,023 or 1026",
+            "2 points, parallelism.tensor = 2, batch.micro = 3 and 1 more: no heads",
+            "parallelism.tensor = 4, batch.micro = 3: no memory"});
+}
+
 TEST_CASE("what-if page: operations are compared with themselves, each with its own best value") {
   if (!draws_charts()) return;
   const Varied varied{.file = "c.json",
@@ -46,18 +67,18 @@ TEST_CASE("what-if page: operations are compared with themselves, each with its 
     return page.find(words) != std::string::npos;
   };
   CHECK(
-      says("<strong>4</strong> has the shortest time of the largest size of 3 points for "
-           "all_reduce: " +
+      says("<strong>4</strong> has the shortest time of the largest size of the 2 of 3 points "
+           "that have an answer for all_reduce: " +
            page_duration(0.003)));
   CHECK(
-      says("<strong>8</strong> has the shortest time of the largest size of 3 points for "
-           "all_to_all: " +
+      says("<strong>8</strong> has the shortest time of the largest size of the 2 of 3 points "
+           "that have an answer for all_to_all: " +
            page_duration(0.006)));
   CHECK(says("All points: all_reduce"));
   CHECK(says("All points: all_to_all"));
   CHECK(says("Over cluster.nodes: all_to_all"));
   CHECK(says("all_to_all of " + page_bytes(1e9)));
-  CHECK(says("nine: no number"));
+  CHECK(says("cluster.nodes = nine: no number"));
 }
 
 TEST_CASE("what-if page: what is about different sizes has no best, other numbers name theirs") {

@@ -70,7 +70,8 @@ TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the ot
   CHECK(varied["points"][1]["error"].get<std::string>().find("#/parallelism") != std::string::npos);
   const Ran table = lockstep_with({"run", file, "--vary", "parallelism.tensor=4,3"});
   CHECK(table.exit == Exit::bad_input);
-  CHECK(table.out.find("Without an answer:\n3: " + file.substr(0, 4)) != std::string::npos);
+  CHECK(table.out.find("Without an answer:\nparallelism.tensor = 3: " + file.substr(0, 4)) !=
+        std::string::npos);
   CHECK(table.err.find("(--vary parallelism.tensor=3)") != std::string::npos);
   CHECK(table.err.starts_with("lockstep run: 1 of 2 points without an answer: " + file));
   CHECK(std::ranges::count(table.err, '\n') == 1);

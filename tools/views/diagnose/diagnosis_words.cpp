@@ -37,7 +37,14 @@ std::string some_ranks_text(const std::vector<int>& ranks) {
 }
 
 std::string diagnosis_verdict(const Diagnosis& d) {
-  std::string out = fmt::format(
+  std::string out;
+  if (d.of_other_job()) {
+    out = fmt::format(
+        "This may not be the recorded job: {} of the time in recorded matrix products is in sizes "
+        "that none of its products has. What follows compares two different jobs. ",
+        percent_text(*d.other_products_share));
+  }
+  out += fmt::format(
       "The recorded step takes {}, {} than the predicted {}", duration_text(d.recorded_s),
       fmt::format("{:.1f} % {}", 100 * std::abs(d.ratio() - 1), d.ratio() >= 1 ? "longer" : "less"),
       duration_text(d.predicted_s));

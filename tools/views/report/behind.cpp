@@ -11,14 +11,17 @@
 #include "sim/answer/fields.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/run_words.hpp"
+#include "tools/views/run/figure_text.hpp"
 
 namespace lockstep {
 namespace {
 
-/// In the unit that reads best, with as many digits as the page's figures have; a share too small
-/// for three digits of its own is a power of ten.
-std::string amount_behind(double value, const std::string& unit) {
+/// The number at that path, in the unit that reads best, with as many digits as the page's figures
+/// have: per cent of shares; a ratio too small for three digits of its own is a power of ten.
+std::string amount_behind(std::string_view path, double value, const std::string& unit) {
   const double size = std::abs(value);
+  if (unit.empty() && is_share_figure(path)) return telling_percent(value);
   if (unit == "s") return page_duration(value);
   if (unit == "B") return page_bytes(value);
   if (unit == "B/s") return page_bytes(value) + "/s";
@@ -38,9 +41,9 @@ std::string amount_behind(double value, const std::string& unit) {
 }
 
 Html input_behind(const ExplainedInput& input) {
-  const std::string amount = !input.written.empty() ? input.written
-                             : input.value          ? amount_behind(*input.value, input.unit)
-                                                    : "none";
+  std::string amount = input.written;
+  if (amount.empty() && input.value) amount = amount_behind(input.path, *input.value, input.unit);
+  if (amount.empty()) amount = "none";
   return Html::markup("<li><strong>") + key_words(input.path) + Html::markup("</strong>") +
          escaped(" " + amount) + Html::markup("<br><small>") + escaped(input.from) +
          Html::markup("</small></li>\n");
@@ -48,10 +51,11 @@ Html input_behind(const ExplainedInput& input) {
 
 Html run_behind(const NearbyRun& run) {
   return Html::markup("<li>") +
-         escaped(fmt::format(
-             "{} ({} of {}): measured {}{}, predicted {}", run.row, grouped(run.gpus), run.gpu,
-             run.statistic.empty() ? "" : run.statistic + " ",
-             amount_behind(run.measured, run.unit()), amount_behind(run.predicted, run.unit()))) +
+         escaped(fmt::format("{} ({} of {}): measured {}{}, predicted {}", run.row,
+                             grouped(run.gpus), run.gpu,
+                             run.statistic.empty() ? "" : run.statistic + " ",
+                             amount_behind({}, run.measured, run.unit()),
+                             amount_behind({}, run.predicted, run.unit()))) +
          Html::markup("</li>\n");
 }
 
@@ -70,21 +74,24 @@ std::string name_behind(const Page::OpenedFigure& figure) {
 }
 
 Html part_behind(const Page::OpenedFigure& figure, const FieldExplanation& e) {
+  // As the figure says it, so that nobody looks for a difference.
+  const std::string shown =
+      figure.value.empty() ? amount_behind(e.field, e.value, e.unit) : figure.value;
   Html out = Html::markup(fmt::format(R"(<details class="behind" id="{}"><summary>)",
                                       escaped(place_behind(e.field)).str())) +
-             strong(name_behind(figure)) + escaped(": " + amount_behind(e.value, e.unit)) +
-             Html::markup(" <small>") + key_words(e.field) +
-             Html::markup("</small></summary>\n<p>") + escaped(e.sentence) +
+             strong(name_behind(figure)) + escaped(": " + shown) + Html::markup(" <small>") +
+             key_words(e.field) + Html::markup("</small></summary>\n<p>") + escaped(e.sentence) +
              Html::markup("</p>\n<p>") +
              code((e.arithmetic ? e.field + " = " : std::string()) + e.formula) +
              Html::markup("</p>\n<ul>\n");
   for (const ExplainedInput& input : e.inputs) out += input_behind(input);
   out += Html::markup("</ul>\n");
   if (e.low && e.high) {
-    out += Html::markup("<p>") +
-           escaped(fmt::format("90 % interval: {} to {} ({}).", amount_behind(*e.low, e.unit),
-                               amount_behind(*e.high, e.unit), e.why)) +
-           Html::markup("</p>\n");
+    out +=
+        Html::markup("<p>") +
+        escaped(fmt::format("90 % interval: {} to {} ({}).", amount_behind(e.field, *e.low, e.unit),
+                            amount_behind(e.field, *e.high, e.unit), e.why)) +
+        Html::markup("</p>\n");
   }
   if (!e.nearest.empty()) out += Html::markup("<p>Nearest published runs:</p>\n<ul>\n");
   for (const NearbyRun& run : e.nearest) out += run_behind(run);
@@ -113,7 +120,7 @@ void Behind::add_to(Page& page, std::span<const std::string_view> more) const {
   for (const std::string_view field : more) {
     if (std::ranges::find(figures, field, &Page::OpenedFigure::field) == figures.end() &&
         opens(field)) {
-      figures.push_back({std::string(field), {}});
+      figures.push_back({std::string(field), {}, {}});
     }
   }
   if (figures.empty()) return;

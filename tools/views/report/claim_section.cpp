@@ -11,7 +11,13 @@ void add_claim_section(Page& page, const ClaimCheck* claim) {
   page.section(words.title, words.source);
   if (!words.verdict.empty()) page.paragraph(strong(words.verdict));
   if (!words.explanation.empty()) page.paragraph(escaped(words.explanation));
-  page.list(words.bounds);
+  if (words.titled.empty()) return;
+  Html list = Html::markup("<ul>\n");
+  for (const ClaimWords::Titled& bound : words.titled) {
+    list += Html::markup("<li>") + escaped(bound.sentence) + Html::markup(" <small>") +
+            key_words(bound.field) + Html::markup("</small></li>\n");
+  }
+  page.markup(list + Html::markup("</ul>\n"));
 }
 
 }  // namespace lockstep

@@ -76,7 +76,7 @@ void Page::figures(std::span<const PageFigure> figures) {
       const std::string place = escaped(place_behind(figure.field)).str();
       label = fmt::format("<a href=\"#{}\">{}</a>", place, label);
       if (std::ranges::find(opened_, figure.field, &OpenedFigure::field) == opened_.end())
-        opened_.push_back({figure.field, figure.label});
+        opened_.push_back({figure.field, figure.label, figure.value});
     }
     append(body_, "<div><dt>{}</dt><dd>{}</dd></div>\n", label, escaped(figure.value).str());
   }

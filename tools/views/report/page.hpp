@@ -100,9 +100,9 @@ class Page {
   /// From here on figures whose field `has` takes lead to the part of the page with the id
   /// place_behind(field), which has to be added.
   void open_figures(std::function<bool(std::string_view)> has) { opens_ = std::move(has); }
-  /// A figure that leads to such a part: its field, and what the page calls it.
+  /// A figure that leads to such a part: its field, what the page calls it, and what it shows.
   struct OpenedFigure {
-    std::string field, label;
+    std::string field, label, value;
   };
   /// In their order, each field once.
   [[nodiscard]] const std::vector<OpenedFigure>& opened_figures() const { return opened_; }

@@ -1,5 +1,6 @@
 #include "tools/views/report/page_numbers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -25,7 +26,7 @@ std::string unbroken(std::string text) {
 
 /// "< 1 %" of "<1 %".
 std::string spaced_percent(std::string text) {
-  if (text.starts_with('<')) text.insert(1, " ");
+  if (text.starts_with('<') || text.starts_with('>')) text.insert(1, " ");
   return unbroken(std::move(text));
 }
 
@@ -97,6 +98,10 @@ std::string page_usd(double usd) { return unbroken(compact(usd) + " USD"); }
 std::string page_count(double count) { return unbroken(compact(count)); }
 std::string page_percent(double share, int decimals) {
   return spaced_percent(few_percent(share, decimals));
+}
+std::string page_within(double error) {
+  constexpr double kTenth = 1e-3;
+  return page_percent(error > 0 ? std::max(error, kTenth) : 0, 1);
 }
 std::string page_part(double printed, double share) {
   return spaced_percent(part_percent(printed, share));

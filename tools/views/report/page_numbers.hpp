@@ -8,12 +8,14 @@
 
 namespace lockstep {
 
-std::string page_duration(double seconds);                   ///< "12.3 µs", "2.00 ns"
-std::string page_setting(double seconds);                    ///< as somebody would set it: "30 min"
-std::string page_bytes(double bytes);                        ///< "1.20 GB", powers of 1000
-std::string page_percent(double share, int decimals = 0);    ///< "61 %"; "< 1 %" of little
+std::string page_duration(double seconds);                 ///< "12.3 µs", "2.00 ns"
+std::string page_setting(double seconds);                  ///< as somebody would set it: "30 min"
+std::string page_bytes(double bytes);                      ///< "1.20 GB", powers of 1000
+std::string page_percent(double share, int decimals = 0);  ///< "61 %"; "< 1 %" of little
+/// What behind "within" is true of the error: "3.1 %", of little "0.1 %".
+std::string page_within(double error);
 /// A part of a whole with one decimal, `printed` in per cent so that all parts add up: what is
-/// there but got no tenth is "< 0.1 %".
+/// there but got no tenth is "< 0.1 %", and nearly all of it has more decimals: "99.95 %".
 std::string page_part(double printed, double share);
 std::string page_times(double ratio);                        ///< "1.42×"
 std::string page_watts(double watts);                        ///< "24.3 MW"

@@ -163,8 +163,8 @@ std::map<PointChart, std::vector<ValidationPoint>> by_chart(const PointTable& ta
 
 std::string summary_words(const PointSummary& of) {
   return fmt::format("half of {} within {}, nine in ten within {}",
-                     counted(static_cast<double>(of.n), "point"), page_percent(of.median_abs, 1),
-                     page_percent(of.p90_abs, 1));
+                     counted(static_cast<double>(of.n), "point"), page_within(of.median_abs),
+                     page_within(of.p90_abs));
 }
 
 /// How the points of a group were predicted.

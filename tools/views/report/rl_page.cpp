@@ -17,6 +17,7 @@
 #include "tools/views/report/page_numbers.hpp"
 #include "tools/views/report/run_power_charts.hpp"
 #include "tools/views/report/run_words.hpp"
+#include "tools/views/rl/update_words.hpp"
 #include "tools/views/run/run_facts.hpp"
 
 namespace lockstep {
@@ -115,10 +116,7 @@ std::vector<NamedWords> rl_words(const RlScenario& s, const RlReport& r) {
     add("Cache", fmt::format("{} tokens a replica; {} times a sequence had to leave",
                              compact(r.cache_tokens), grouped(static_cast<double>(r.preempted))));
   }
-  add("Training",
-      fmt::format("{} x {} of {} of {} tokens", grouped(s.rl.epochs),
-                  counted(s.rl.updates, "update"), counted(r.training_batch.sequences, "sequence"),
-                  grouped(r.training_batch.tokens)));
+  add("Training", update_words(s, r));
   return out;
 }
 

@@ -141,8 +141,8 @@ std::string rows_page(const std::vector<RowPrediction>& predictions, const std::
   page.about(fmt::format("Rows of {}.", file));
   const ErrorSummary& all = summary.complete.errors;
   page.headline(escaped("Half of the step times are within ") +
-                strong(page_percent(all.median_abs, 1)) + escaped(", nine in ten within ") +
-                strong(page_percent(all.p90_abs, 1)) +
+                strong(page_within(all.median_abs)) + escaped(", nine in ten within ") +
+                strong(page_within(all.p90_abs)) +
                 escaped(fmt::format(", of {} runs that do not contradict themselves.",
                                     grouped(static_cast<double>(all.n)))));
   const auto count = [](std::size_t n) { return grouped(static_cast<double>(n)); };

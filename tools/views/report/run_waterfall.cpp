@@ -70,8 +70,8 @@ std::string remedy_of(RunBucket bucket, const CampaignResult& result) {
 /// "−2.6 %"; what would show as nothing is "< 0.1 %", also where rounding so that all parts add up
 /// took the tenth that a part alone would have.
 std::string share_text(const WaterfallPart& part) {
-  std::string text = page_percent(part.printed / 100, 1);
-  if (!part.is_loss()) return text;
+  if (!part.is_loss()) return page_part(part.printed, part.share);
+  const std::string text = page_percent(part.printed / 100, 1);
   const bool small = part.share < kShownShare || part.printed < 100 * kShownShare;
   return small ? "<\u00a00.1\u00a0%" : "−" + text;
 }
@@ -254,7 +254,7 @@ void add_waterfall(Page& page, const CampaignResult& result) {
         " What remains are FLOPs that the model needs, attention counted causally: {}. With "
         "attention counted in full, as most papers do, it is {} (MFU {} × goodput {}).",
         page_percent(parts.back().share, 1), page_percent(result.mfu * result.summary.shares[0], 1),
-        page_percent(result.mfu, 1), page_percent(result.summary.shares[0], 1));
+        page_percent(result.mfu, 1), telling_percent(result.summary.shares[0]));
   }
   page.section("From peak FLOPs to useful training", lead);
   page.chart({.title = "What becomes of 100 % of the peak",

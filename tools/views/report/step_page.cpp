@@ -138,6 +138,10 @@ void add_step_headline(Page& page, const RunResult& result) {
       {.value = significant(report.tflops_per_gpu_full),
        .label = "TFLOP/s per GPU",
        .field = "tflops_per_gpu"}};
+  if (!has_causal_attention(report)) {
+    std::erase_if(figures, [](const PageFigure& each) { return each.field == "mfu_causal"; });
+    figures[1].label = "MFU";
+  }
   if (result.full_fabric) {
     figures.push_back({.value = page_duration(result.full_fabric->step_s),
                        .label = "step if switches never limited"});

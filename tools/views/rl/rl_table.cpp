@@ -18,7 +18,7 @@
 #include "tools/console/percent.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
-#include "tools/views/report/behind.hpp"
+#include "tools/views/rl/update_words.hpp"
 #include "tools/views/run/run_facts.hpp"
 
 namespace lockstep {
@@ -67,12 +67,7 @@ std::string title(const RlScenario& s, const RlResult& result, const TextStyle& 
       fmt::format("{} prompts of {} tokens x {} responses of {:.0f} on average, {} at most",
                   grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
                   r.response_mean, grouped(r.response_most)));
-  return out + labelled_line("Training", kLabels,
-                             fmt::format("{} x {} of {} of {} tokens, {} to a micro batch",
-                                         grouped(s.rl.epochs), counted(s.rl.updates, "update"),
-                                         counted(r.training_batch.sequences, "sample"),
-                                         grouped(r.training_batch.tokens),
-                                         grouped(r.training_batch.micro_sequences)));
+  return out + labelled_line("Training", kLabels, update_words(s, r));
 }
 
 /// Lines about the spread of the step time: a sample of replicas, draws of the hashes.

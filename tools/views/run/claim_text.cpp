@@ -11,11 +11,11 @@ namespace {
 
 std::string truth_text(double truth) { return truth == 0 ? "no" : "yes"; }
 
-/// "time_to_train_s >= 60 days", "memory_fits == no".
-std::string said_bound(const ClaimCheck::Bound& bound) {
+/// "time_to_train_s >= 60 days", "memory_fits == no"; `name` is what the figure is called.
+std::string said_bound(const ClaimCheck::Bound& bound, const std::string& name) {
   const auto& [text, field, op, limit] = bound.assertion;
   const bool truth = bound.is_flag && (limit == 0 || limit == 1);
-  return fmt::format("{} {} {}", field, operator_text(op),
+  return fmt::format("{} {} {}", name, operator_text(op),
                      truth ? truth_text(limit) : bound_text(field, limit));
 }
 
@@ -61,8 +61,13 @@ ClaimWords claim_words(const ClaimCheck& check) {
     out.verdict = '"' + claim.sentence + "\" " + said_verdict(check);
   }
   for (const ClaimCheck::Bound& bound : check.bounds()) {
-    out.bounds.push_back(fmt::format("{}{}: {}", bound.miss ? "NOT met: " : "", said_bound(bound),
-                                     said_figure(bound)));
+    const std::string& field = bound.assertion.field;
+    const auto sentence = [&](const std::string& name) {
+      return fmt::format("{}{}: {}", bound.miss ? "NOT met: " : "", said_bound(bound, name),
+                         said_figure(bound));
+    };
+    out.bounds.push_back(sentence(field));
+    out.titled.push_back({sentence(figure_title(field)), field});
   }
   return out;
 }

@@ -16,6 +16,11 @@ struct ClaimWords {
   std::string verdict{};              ///< "... This does not hold."; empty where nothing is claimed
   std::string explanation;            ///< may be empty
   std::vector<std::string> bounds{};  ///< each with the answer's figure, both as figure_text() says
+  /// The same for pages: the figure in words, and its name beside them.
+  struct Titled {
+    std::string sentence, field;
+  };
+  std::vector<Titled> titled{};
 };
 ClaimWords claim_words(const ClaimCheck& check);
 

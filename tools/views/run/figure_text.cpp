@@ -83,11 +83,28 @@ std::string with_name(const std::string& number, std::string_view name) {
 
 }  // namespace
 
+std::string figure_title(std::string_view path) {
+  std::string out;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('.'), path.size());
+    std::string part =
+        FieldInfo{.name = std::string(path.substr(0, end)), .kind = FieldKind::number}.title();
+    if (part.starts_with("mfu")) part.replace(0, 3, "MFU");
+    if (part.starts_with("hfu")) part.replace(0, 3, "HFU");
+    out += (out.empty() ? "" : " ") + part;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return out;
+}
+
 bool is_share_figure(std::string_view path) {
-  const std::string_view last = path.substr(path.rfind('.') + 1);
+  const std::size_t dot = path.rfind('.');
+  const std::string_view last = path.substr(dot + 1);
+  const bool is_chance = dot != std::string_view::npos && path.substr(0, dot).ends_with("chances");
   constexpr std::array<std::string_view, 8> kEnds{"mfu",   "mfu_causal", "mfu_full",    "hfu",
                                                   "share", "goodput",    "utilisation", "error"};
-  return std::ranges::any_of(kEnds, [last](std::string_view end) { return last.ends_with(end); });
+  return is_chance ||
+         std::ranges::any_of(kEnds, [last](std::string_view end) { return last.ends_with(end); });
 }
 
 std::string figure_text(std::string_view path, double value) {

@@ -19,7 +19,11 @@ std::string bound_text(std::string_view path, double bound);
 /// bound: "40.0003 %", not "40.0 %", where at most 40 % were claimed.
 std::string missing_text(std::string_view path, double value, double bound);
 
-/// Whether it is printed as per cent: MFU, goodput, utilisation, shares and relative errors.
+/// The number's name in words, without its unit: "time to train", "MFU", "ttft p99".
+std::string figure_title(std::string_view path);
+
+/// Whether it is printed as per cent: MFU, goodput, utilisation, shares, chances and relative
+/// errors.
 bool is_share_figure(std::string_view path);
 
 }  // namespace lockstep

@@ -188,7 +188,11 @@ std::string training_text(const Scenario& scenario, const TrainingCost& cost) {
 
 }  // namespace
 
-std::string gib_text(Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; }
+std::string gib_text(Bytes bytes) {
+  constexpr double kLeast = 0.001;
+  const double gib = bytes / gibibytes(1);
+  return gib > 0 && gib < kLeast ? "<0.001 GiB" : significant(gib) + " GiB";
+}
 
 double bucket_percentage(const StepReport& report, const BucketInfo& bucket) {
   const auto row = static_cast<std::size_t>(&bucket - buckets().data());
@@ -230,22 +234,31 @@ std::vector<Fact> job_facts(const RunResult& result) {
   return out;
 }
 
+bool has_causal_attention(const StepReport& report) {
+  constexpr double kSumsRound = 1e-9;
+  return report.mfu_causal < report.mfu_full * (1 - kSumsRound);
+}
+
 std::vector<Fact> answer_facts(const RunResult& result) {
   const StepReport& r = result.report;
   std::vector<Fact> out{{"Step time", duration_text(r.step_s), {}}};
   add_spread(result, out);
-  out.push_back({"MFU", percent_text(r.mfu_full),
-                 fmt::format(" with attention in full, {} causal;  HFU {}",
-                             percent_text(r.mfu_causal), percent_text(r.hfu))});
+  const bool causal = has_causal_attention(r);
+  out.push_back(
+      {"MFU", percent_text(r.mfu_full),
+       (causal ? fmt::format(" with attention in full, {} causal", percent_text(r.mfu_causal))
+               : std::string()) +
+           fmt::format(";  HFU {}", percent_text(r.hfu))});
   out.push_back({"Throughput",
                  {},
                  fmt::format("{} tokens/s per GPU, {} tokens/s in all",
                              significant(r.tokens_per_s_per_gpu), compact(r.tokens_per_s))});
   out.push_back({"Per GPU",
                  {},
-                 fmt::format("{} TFLOP/s of {} ({} causal)", significant(r.tflops_per_gpu_full),
-                             significant(r.peak_flops_per_gpu / 1e12),
-                             significant(r.tflops_per_gpu_causal))});
+                 fmt::format("{} TFLOP/s of {}", significant(r.tflops_per_gpu_full),
+                             significant(r.peak_flops_per_gpu / 1e12)) +
+                     (causal ? fmt::format(" ({} causal)", significant(r.tflops_per_gpu_causal))
+                             : std::string())});
   out.push_back({"Memory", {}, memory_text(result)});
   if (result.memory.band.close()) out.push_back({"Close", {}, close_text(result.memory.band)});
   if (result.scenario.job.offload.any()) out.push_back({"On the host", {}, host_text(result)});

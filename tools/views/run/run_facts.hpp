@@ -31,10 +31,14 @@ std::vector<Fact> power_facts(const RunResult& result);
 /// "1.23 kWh", "45 kJ".
 std::string energy_text(Joules energy);
 
+/// Whether causal masks leave any of the model's attention out, so that MFU with attention in full
+/// is another number than with causal attention.
+bool has_causal_attention(const StepReport& report);
+
 /// Of a bucket in the step, in per cent with one decimal: those of all buckets add up to 100.0.
 double bucket_percentage(const StepReport& report, const BucketInfo& bucket);
 
-/// "61.3 GiB"
+/// "61.3 GiB"; "<0.001 GiB" of what is there but is less than a mebibyte or so.
 std::string gib_text(Bytes bytes);
 
 }  // namespace lockstep

@@ -178,15 +178,28 @@ SweepPoints those_that_fit(const SweepPoints& points) {
   return out;
 }
 
-/// "8", "0.4014", "7,478", "210 k".
+/// "8", "0.4014", "7,478", "31,744", "210 k".
 std::string short_number(double value) {
-  constexpr double kLarge = 1e5;
-  if (value == std::round(value) && std::abs(value) < kLarge) return grouped(value);
-  return std::abs(value) < kLarge ? fmt::format("{:.4g}", value) : page_count(value);
+  constexpr double kLarge = 1e5, kThousand = 1e3;
+  const double size = std::abs(value);
+  if (size >= kLarge) return page_count(value);
+  const bool whole = value == std::round(value) || size >= kThousand;
+  return whole ? grouped(value) : fmt::format("{:.4g}", value);
 }
 
 /// What the end of a column's name says of its numbers.
-enum class ColumnKind : std::uint8_t { plain, time, bytes, rate, memory, money, power, share };
+enum class ColumnKind : std::uint8_t {
+  plain,
+  time,
+  bytes,
+  rate,
+  link_rate,  ///< of NICs, which are sold and written in bits
+  memory,
+  money,
+  power,
+  share
+};
+constexpr double kGigabit = 1e9 / 8;  // bytes
 
 struct ColumnEnding {
   std::string_view ending;
@@ -206,15 +219,22 @@ const ColumnEnding* ending_of(std::string_view column) {
   return found == kColumnEndings.end() ? nullptr : &*found;
 }
 
+/// "nic_bytes_per_s", "slow_nic_bytes_per_s"; not "communication_bytes_per_s".
+bool is_of_nics(std::string_view column) {
+  return column.starts_with("nic") || column.find("_nic") != std::string_view::npos;
+}
+
 ColumnKind kind_of(std::string_view column) {
   static constexpr std::array<std::string_view, 5> kShares{"goodput", "mfu", "mfu_causal", "hfu",
                                                            "utilisation"};
   if (std::ranges::find(kShares, column) != kShares.end()) return ColumnKind::share;
   const ColumnEnding* const ending = ending_of(column);
-  return ending == nullptr ? ColumnKind::plain : ending->kind;
+  if (ending == nullptr) return ColumnKind::plain;
+  const bool of_nics = ending->kind == ColumnKind::rate && is_of_nics(column);
+  return of_nics ? ColumnKind::link_rate : ending->kind;
 }
 
-/// "2.62 s" of a column of seconds, "50.0 GB/s" of one of bytes per second.
+/// "2.62 s" of a column of seconds, "50.0 GB/s" of one of bytes per second, "400 Gb/s" of NICs.
 std::string number_of_column(std::string_view column, double value) {
   switch (kind_of(column)) {
     case ColumnKind::time:
@@ -223,6 +243,8 @@ std::string number_of_column(std::string_view column, double value) {
       return page_bytes(value);
     case ColumnKind::rate:
       return page_bytes(value) + "/s";
+    case ColumnKind::link_rate:
+      return page_with(value / kGigabit, "Gb/s");
     case ColumnKind::memory:
       return page_with(value, "GiB");
     case ColumnKind::money:
@@ -251,6 +273,8 @@ AxisUnit axis_unit(const SweepColumn& column) {
       const AxisUnit unit = bytes_unit(most);
       return {unit.size, unit.name + "/s"};
     }
+    case ColumnKind::link_rate:
+      return {kGigabit, "Gb/s"};
     case ColumnKind::memory:
       return {1, "GiB"};
     case ColumnKind::money: {

@@ -274,6 +274,27 @@ bool all_alike(const Varied& varied) {
   return std::ranges::all_of(varied.points, same);
 }
 
+/// With one sign in place of each number.
+std::string error_pattern(std::string_view text) {
+  std::string out;
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto is_digit = [&](std::size_t at) {
+      return at < text.size() && text[at] >= '0' && text[at] <= '9';
+    };
+    // "1,024" and "2.5" are one number each.
+    const bool joins = (text[i] == ',' || text[i] == '.') && inside && is_digit(i + 1);
+    if (is_digit(i) || joins) {
+      if (!inside) out += '#';
+      inside = true;
+    } else {
+      out += text[i];
+      inside = false;
+    }
+  }
+  return out;
+}
+
 /// A key of a path that nothing reads is unknown whatever the value is: one problem of all points.
 void tell_of_path(const std::vector<std::string>& sets, InputProblem& problem) {
   if (!problem.found.starts_with("the unknown key")) return;
@@ -297,6 +318,42 @@ std::string axes_words(const Varied& varied) {
 
 std::string point_name(const VariedPoint& point) {
   return fmt::format("{}", fmt::join(point.values, ", "));
+}
+
+std::string named_point(const Varied& varied, const VariedPoint& point) {
+  std::vector<std::string> parts;
+  for (std::size_t axis = 0; axis < point.values.size(); ++axis) {
+    parts.push_back(fmt::format("{} = {}", varied.axes[axis].path, point.values[axis]));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::vector<std::string> missing_points(const Varied& varied) {
+  struct Reason {
+    std::string pattern;
+    const VariedPoint* first;
+    std::size_t points = 0;
+    bool same = true;  ///< to the last digit
+  };
+  std::vector<Reason> reasons;
+  for (const VariedPoint& point : varied.points) {
+    if (point.ok()) continue;
+    const std::string text = error_pattern(point.error);
+    auto at = std::ranges::find(reasons, text, &Reason::pattern);
+    if (at == reasons.end()) at = reasons.insert(at, {text, &point});
+    at->points++;
+    at->same = at->same && point.error == at->first->error;
+  }
+  std::vector<std::string> out;
+  for (const Reason& reason : reasons) {
+    std::string name = named_point(varied, *reason.first);
+    if (reason.points > 1) {
+      name = fmt::format("{} points, {} and {} more{}", reason.points, name, reason.points - 1,
+                         reason.same ? "" : "; of the first");
+    }
+    out.push_back(name + ": " + reason.first->error);
+  }
+  return out;
 }
 
 std::string interval_words(const VariedPoint& point, const ShownNumber& number,
@@ -426,10 +483,8 @@ std::string varied_subject(const Varied& varied) {
 std::string varied_table(const Varied& by_point, const TextStyle& style) {
   const Varied varied = by_operation(by_point);
   std::string errors;
-  for (const VariedPoint& point : varied.points) {
-    if (!point.ok()) {
-      errors += wrap(point_name(point) + ": " + point.error, kTextColumns, 2) + "\n";
-    }
+  for (const std::string& each : missing_points(varied)) {
+    errors += wrap(each, kTextColumns, 2) + "\n";
   }
   std::string out = style.bold(varied_subject(varied)) + "\n";
   if (const std::string about = about_of(varied); !about.empty())

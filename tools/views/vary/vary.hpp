@@ -34,6 +34,13 @@ struct Varied {
 /// "cluster.nodes and batch.micro".
 std::string axes_words(const Varied& varied);
 
+/// A point by its axes and values: "cluster.nodes = 64, batch.micro = 1".
+std::string named_point(const Varied& varied, const VariedPoint& point);
+
+/// Why points have no answer, a line for each reason: errors that differ in numbers alone are one,
+/// with the point whose error it is and how many more there are.
+std::vector<std::string> missing_points(const Varied& varied);
+
 /// Asks `answer_to` for each point's changes ("path=value"); an InputError of it is that point's.
 /// Throws the last of them where no point has an answer. `done` is told after each point.
 Varied vary(std::string file, std::vector<VaryAxis> axes,

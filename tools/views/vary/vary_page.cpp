@@ -245,6 +245,26 @@ PageTable points_rows(const Varied& varied, const std::vector<const ShownNumber*
   return table;
 }
 
+/// "40 points"; "the 4 of 40 points that have an answer".
+std::string compared_points(const Varied& varied) {
+  const auto all = static_cast<double>(varied.points.size());
+  const auto answered = std::ranges::count_if(varied.points, &VariedPoint::ok);
+  return answered == std::ssize(varied.points)
+             ? counted(all, "point")
+             : fmt::format("the {} of {} that {} an answer", answered, counted(all, "point"),
+                           answered == 1 ? "has" : "have");
+}
+
+/// "cluster.nodes = 64, batch.micro = 1", the values strong.
+Html strong_point(const Varied& varied, const VariedPoint& point) {
+  Html out;
+  for (std::size_t axis = 0; axis < point.values.size(); ++axis) {
+    out += escaped((axis > 0 ? ", " : "") + varied.axes[axis].path + " = ") +
+           strong(point.values[axis]);
+  }
+  return out;
+}
+
 /// Which of these points has the best number, and which number that is.
 Html best_sentence(const Compared& of, const ShownNumber& main, const VariedPoint* best) {
   const std::string whose = of.op.empty() ? "" : " for " + of.op;
@@ -258,9 +278,8 @@ Html best_sentence(const Compared& of, const ShownNumber& main, const VariedPoin
     return escaped(fmt::format("The points{} are about different sizes: none is the best.", whose));
   }
   if (best == nullptr) return escaped("No point fits in memory" + whose + ".");
-  return escaped(axes_words(of.varied) + " = ") + strong(point_name(*best)) +
-         escaped(fmt::format(" has {} of {}{}: {}.", main.best,
-                             counted(static_cast<double>(of.varied.points.size()), "point"), whose,
+  return strong_point(of.varied, *best) +
+         escaped(fmt::format(" has {} of {}{}: {}.", main.best, compared_points(of.varied), whose,
                              main.scale.page_text(*number_at_point(*best, main.field))));
 }
 
@@ -351,10 +370,7 @@ std::string vary_page(const Varied& varied, const AnswerBasis& basis) {
   const std::vector<Compared> all = compared_in(varied);
   page.headline(headline_of(all) + limit_sentence(exceeded_rows(varied)));
   for (const Compared& of : all) add_compared(page, of);
-  std::vector<std::string> errors;
-  for (const VariedPoint& point : varied.points) {
-    if (!point.ok()) errors.push_back(point_name(point) + ": " + point.error);
-  }
+  const std::vector<std::string> errors = missing_points(varied);
   if (const auto fabrics = fabric_of_points(varied); !fabrics.empty()) {
     page.section("What the fabric is at some points alone",
                  fmt::format("By the points' {}.", axes_words(varied)));
