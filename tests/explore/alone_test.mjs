@@ -94,7 +94,9 @@ for (const state of ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b
   await page.locator('[id="parallelism.tensor"]').focus();
   await page.keyboard.press('Home');  // all weights on each card
   await settled();
-  check(await shown() !== undefined, 'no word of a mistake');
+  const followed = await page.locator('#followed').innerText();
+  check(/^With Tensor at 1, .* follows?\.$/.test(followed) && await shown() === undefined,
+    `followed: ${followed} ${await shown()}`);
   await page.getByRole('button', {name: 'fastest layout', exact: true}).click();
   await page.locator('body:not(.stale)').waitFor();
   await settled();
