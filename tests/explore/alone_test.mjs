@@ -101,6 +101,14 @@ for (const state of ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b
   await page.locator('body:not(.stale)').waitFor();
   await settled();
   check(await shown() === undefined, `a layout: ${await shown()}`);
+  // The notices of what the module is made of, and of the charts.
+  await page.getByText('Licences of Lockstep and of what is in it').click();
+  await page.waitForFunction(() => document.querySelector('#licences pre').textContent !== '');
+  const notices = await page.locator('#licences pre').innerText();
+  for (const part of ['Boost Software License', 'Niels Lohmann', 'Victor Zverovich', 'toml++', 'musl',
+    'LLVM Exceptions', 'Lockstep']) {
+    check(notices.includes(part), `no notice of ${part}`);
+  }
   // What cannot be is said of the control.
   await page.evaluate("location.hash = '#cluster.nodes=0'");
   await page.reload();

@@ -221,6 +221,17 @@ for (const id of lockstepAlone ? ['save', 'json'] : []) {
     URL.revokeObjectURL(link.href);
   });
 }
+// The notices of what the module is made of, behind those of the charts.
+if (lockstepAlone) {
+  const notices = Object.assign(document.createElement('details'), {id: 'licences'});
+  const title = Object.assign(document.createElement('summary'), {textContent: 'Licences of Lockstep and of what is in it'});
+  const text = document.createElement('pre');
+  notices.append(title, text);
+  notices.addEventListener('toggle', async () => {
+    if (text.textContent === '') text.textContent = await lockstepAlone('licences');
+  });
+  document.querySelector('footer').append(notices);
+}
 const nextTask = () => new Promise(done => setTimeout(done));
 // One question at a time; of those that come meanwhile the last.
 let asking = false, waiting = false;
