@@ -22,6 +22,7 @@
 #include "sim/measured/nsys_ranks.hpp"
 #include "sim/measured/nsys_recording.hpp"
 #include "sim/measured/sqlite_report.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/trace/copy_rank.hpp"
 #include "sim/trace/formats/goal.hpp"
 #include "sim/trace/formats/read_kineto.hpp"
@@ -336,7 +337,7 @@ TraceCluster::TraceCluster(const TraceClusterAsked& asked, const PresetStore& pr
   file_ = "command line";
   text_ = R"({"cluster": {}})";
   if (asked.cluster) {
-    file_ = *asked.cluster;
+    file_ = scenario_path(*asked.cluster, presets);
     text_ = read_text_file(file_);
   } else if (!asked.node && std::ranges::none_of(changes, [](const std::string& change) {
                return change.starts_with("cluster.node=");

@@ -70,10 +70,11 @@ std::vector<fs::path> scenario_files(const std::string& folder) {
   return files;
 }
 
-/// Whether a word can be a name: no folder, no ending, no row, no standard input.
-bool is_name(const std::string& written) {
-  return !written.empty() && written != kStandardInput &&
-         written.find_first_of("/#") == std::string::npos && !written.ends_with(kEnding);
+/// The file's name without folder and ending.
+std::string name_in(const std::string& written) {
+  std::string name = fs::path(written).filename().string();
+  if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());
+  return name;
 }
 
 }  // namespace
@@ -96,19 +97,27 @@ std::vector<ShippedScenario> shipped_scenarios(const PresetStore& presets) {
 
 std::string scenario_path(const std::string& written, const PresetStore& presets) {
   std::error_code ignored;
-  if (!is_name(written) || fs::exists(written, ignored)) return written;
-  const std::string folder = folder_of_scenarios(presets);
+  if (written.empty() || written == kStandardInput || written.find('#') != std::string::npos ||
+      fs::exists(written, ignored)) {
+    return written;
+  }
+  const std::string folder = folder_of_scenarios(presets), name = name_in(written);
+  const bool is_name = name == written, is_file = written.ends_with(kEnding);
   std::vector<std::string> names;
   for (const fs::path& file : folder.empty() ? std::vector<fs::path>() : scenario_files(folder)) {
     names.push_back(file.stem().string());
-    if (names.back() == written) return file.string();
+    if (is_name && names.back() == written) return file.string();
   }
   std::ranges::sort(names);
+  // A path of the source tree where only names are installed, or a name with a folder. What a file
+  // of one's own may be called like is no hint.
+  std::string nearest = nearest_name(name, names);
+  if (!is_name && (nearest.empty() || (is_file && nearest != name))) return written;
   throw InputError({.file = written,
                     .pointer = {},
                     .found = "no such file, and no scenario of that name",
                     .allowed = "a file, - for standard input, or a name of lockstep list scenarios",
-                    .nearest = nearest_name(written, names)});
+                    .nearest = std::move(nearest)});
 }
 
 }  // namespace lockstep

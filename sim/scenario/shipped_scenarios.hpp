@@ -21,7 +21,8 @@ std::vector<ShippedScenario> shipped_scenarios(const PresetStore& presets);
 
 /// The file that a person means: a path, "-" (standard input) and a row ("rows.json#NAME") are
 /// themselves; a word without folder and ending that is no file is the name of a shipped scenario.
-/// Throws InputError, with the nearest name, where there is none of that name.
+/// Throws InputError, with the nearest name, where there is none of that name, and for a path to no
+/// file that ends in a shipped scenario's name, or nearly so where it has no ending.
 std::string scenario_path(const std::string& written, const PresetStore& presets);
 
 }  // namespace lockstep

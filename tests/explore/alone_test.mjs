@@ -94,11 +94,21 @@ for (const state of ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b
   await page.locator('[id="parallelism.tensor"]').focus();
   await page.keyboard.press('Home');  // all weights on each card
   await settled();
-  check(await shown() !== undefined, 'no word of a mistake');
+  const followed = await page.locator('#followed').innerText();
+  check(/^With Tensor at 1, .* follows?\.$/.test(followed) && await shown() === undefined,
+    `followed: ${followed} ${await shown()}`);
   await page.getByRole('button', {name: 'fastest layout', exact: true}).click();
   await page.locator('body:not(.stale)').waitFor();
   await settled();
   check(await shown() === undefined, `a layout: ${await shown()}`);
+  // The notices of what the module is made of, and of the charts.
+  await page.getByText('Licences of Lockstep and of what is in it').click();
+  await page.waitForFunction(() => document.querySelector('#licences pre').textContent !== '');
+  const notices = await page.locator('#licences pre').innerText();
+  for (const part of ['Boost Software License', 'Niels Lohmann', 'Victor Zverovich', 'toml++', 'musl',
+    'LLVM Exceptions', 'Lockstep']) {
+    check(notices.includes(part), `no notice of ${part}`);
+  }
   // What cannot be is said of the control.
   await page.evaluate("location.hash = '#cluster.nodes=0'");
   await page.reload();

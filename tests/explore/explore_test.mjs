@@ -139,7 +139,9 @@ const fetched = async what => {
 const run = (args, options = {}) => execFileSync(program, args, {encoding: 'utf8', cwd: folder, ...options});
 
 // What is saved gives the program's own bytes.
-const kStates = ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b200&cluster.nodes=2',
+const followed = JSON.parse((await fetched('moved?moved=parallelism.pipeline&to=3')).text);
+check(/^data width .* follow$/.test(followed.said), `moved: ${followed.said}`);
+const kStates = ['', new URLSearchParams(followed.state).toString(), 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b200&cluster.nodes=2',
   'cluster.node.nics=2&cluster.fabric=fat_tree_2_to_1&batch.micro=2', 'parallelism.tensor=4'];
 for (const state of kStates) {
   const answer = await fetched(`answer?${state}`), saved = await fetched(`explore.json?${state}`);
@@ -372,28 +374,52 @@ for (const view of [kWindow, kPhone]) {
   check(!await explained.isVisible(), `${name}: the explanation does not close`);
   await page.getByRole('button', {name: 'which links hold it back'}).click();
   await page.locator('#held table, #held p').first().waitFor();
-  // A layout that cannot be is said, and the search finds one.
+  // A slider takes along what keeps the job whole, and the page says what.
   await page.getByRole('button', {name: 'as given', exact: true}).click();
-  await page.locator('[id="parallelism.tensor"]').focus();
+  await settled(page);
+  const tensor = page.locator('[id="parallelism.tensor"]');
+  await tensor.focus();
   await page.keyboard.press('Home');  // all weights on each card
   await settled(page);
-  check(await page.locator('body.stale').count() === 1, `${name}: no word of a mistake`);
-  // In the page's words, with the last state's numbers below it, and with ways out of it.
+  const sentence = await page.locator('#followed').innerText();
+  check(/^With Tensor at 1, .*data width [\d,]+ → [\d,]+.* follows?\.$/.test(sentence) &&
+    await page.locator('body.stale').count() === 0, `${name}: followed: ${sentence}`);
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  await settled(page);
+  check([...new URL(page.url()).searchParams.keys()].join() === 'kept', `${name}: there and back leaves ${page.url()}`);
+  // Each stop of a slider has a mark; where there is no answer a choice says so.
+  await page.waitForFunction(() =>
+    document.documentElement.dataset.looked === document.documentElement.dataset.shown);
+  const marks = page.locator('[data-control="cluster.nodes"] .marks i');
+  check(await marks.count() === 1 + Number(await slider.getAttribute('max')),
+    `${name}: ${await marks.count()} marks`);
+  // A model that the layout does not fit has the fastest searched.
+  await page.locator('[data-control="model"]').hover();
+  const other = page.locator('[id="model"] option[label$="layout is searched"]').first();
+  await other.waitFor({state: 'attached'});
+  await page.locator('[id="model"]').selectOption(await other.evaluate(option => option.value));
+  await page.waitForFunction(() => /fastest/.test(document.getElementById('followed').textContent));
+  await settled(page);
+  check(await page.locator('body.stale').count() === 0, `${name}: no layout of another model`);
+  // What cannot be is said in the page's words, with the last state's numbers below it.
+  await page.getByRole('button', {name: 'as given', exact: true}).click();
+  await settled(page);
+  await page.locator('[data-control="precision"]').hover();
+  const none = page.locator('[id="precision"] option.none').first();
+  await none.waitFor({state: 'attached'});
+  await page.locator('[id="precision"]').selectOption(await none.evaluate(option => option.value));
+  await page.locator('body.stale').waitFor();
   const mistake = await page.locator('#said').innerText();
-  check(/^(With Tensor at 1, )?[A-Z][\w ]+: .*Allowed: .*The numbers below are of the last state/.test(mistake) &&
+  check(/^(With Precision at \w+, )?[A-Z][\w ]+: .*Allowed: .*The numbers below are of the last state/.test(mistake) &&
     !/\.json|#\/|--set/.test(mistake), `${name}: ${mistake}`);
-  const nearest = page.getByRole('button', {name: /^Tensor \d+, the nearest that answers$/});
-  await nearest.click();
+  await page.getByRole('button', {name: 'back to the last that answers'}).click();
   await page.locator('body:not(.stale)').waitFor();
   await settled(page);
   check(await page.locator('#ways').isHidden(), `${name}: ways out of no mistake`);
-  await page.locator('[id="parallelism.tensor"]').focus();
-  await page.keyboard.press('Home');
-  await page.locator('body.stale').waitFor();
-  await page.getByRole('button', {name: 'back to the last that answers'}).click();
-  await page.locator('body:not(.stale)').waitFor();
-  await page.locator('[id="parallelism.tensor"]').focus();
-  await page.keyboard.press('Home');
+  // A layout that an address has and that cannot be gives way to the fastest.
+  await page.goto(`${address}?parallelism.tensor=1`);
   await page.locator('body.stale').waitFor();
   await page.getByRole('button', {name: 'fastest layout of these machines'}).click();
   await page.locator('body:not(.stale)').waitFor();

@@ -3,7 +3,7 @@
 function lockstepWorker() {
   const kOk = 0, kBadFile = 8, kNoFile = 44, kNotHere = 52;
   const kFolder = 3, kFile = 4, kRoot = 3;
-  let memory, files, folders, module;
+  let memory, files, folders, module, licences;
   const open = new Map();  // by descriptor
   const view = () => new DataView(memory.buffer);
   const bytesAt = (at, size) => new Uint8Array(memory.buffer, at, size);
@@ -128,6 +128,9 @@ function lockstepWorker() {
     folders = new Map([['/', new Map()]]);
     for (const path of files.keys()) addFolders(path);
     const compiled = await WebAssembly.compile(await unpacked(code));
+    // What it is made of may be given away with its notices alone: it carries them.
+    licences = WebAssembly.Module.customSections(compiled, 'licences')
+      .map(each => new TextDecoder().decode(each)).join('');
     // What a page has no use for fails, as on a system without it.
     const wanted = WebAssembly.Module.imports(compiled).map(each =>
       [each.name, system[each.name] ?? (() => kNotHere)]);
@@ -143,7 +146,8 @@ function lockstepWorker() {
     try {
       if (data.begin) begun = begin(data.begin);
       const problem = await begun;
-      postMessage({number: data.number, text: problem || (data.begin ? '' : call('ask', data.question))});
+      postMessage({number: data.number,
+        text: problem || (data.begin ? '' : data.question === 'licences' ? licences : call('ask', data.question))});
     } catch (problem) {
       postMessage({number: data.number,
         text: JSON.stringify({error: {message: `Lockstep's module failed: ${problem.message}`}})});

@@ -208,21 +208,24 @@ std::vector<ExploreControl> explore_controls(const PresetStore& presets) {
   return out;
 }
 
+const ExploreControl& control_at(std::string_view path,
+                                 const std::vector<ExploreControl>& controls) {
+  const auto control = std::ranges::find(controls, path, &ExploreControl::path);
+  if (control != controls.end()) return *control;
+  std::vector<std::string> names;
+  for (const ExploreControl& each : controls) names.emplace_back(each.path);
+  throw InputError({.file = "explore",
+                    .pointer = {},
+                    .found = in_quotes(path),
+                    .allowed = fmt::format("{}", fmt::join(names, ", ")),
+                    .nearest = nearest_name(path, names)});
+}
+
 ExploreState explore_state(const std::vector<std::pair<std::string, std::string>>& said,
                            const std::vector<ExploreControl>& controls, const Json& own) {
   ExploreState state;
   for (const auto& [path, value] : said) {
-    const auto control = std::ranges::find(controls, path, &ExploreControl::path);
-    if (control == controls.end()) {
-      std::vector<std::string> names;
-      for (const ExploreControl& each : controls) names.emplace_back(each.path);
-      throw InputError({.file = "explore",
-                        .pointer = {},
-                        .found = in_quotes(path),
-                        .allowed = fmt::format("{}", fmt::join(names, ", ")),
-                        .nearest = nearest_name(path, names)});
-    }
-    check_value(*control, value, own);
+    check_value(control_at(path, controls), value, own);
     if (!state.emplace(path, value).second) fail_state(path, value, "one value, not two");
   }
   return state;

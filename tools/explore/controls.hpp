@@ -50,6 +50,10 @@ ExploreState explore_state(const std::vector<std::pair<std::string, std::string>
                            const std::vector<ExploreControl>& controls,
                            const nlohmann::ordered_json& own);
 
+/// The control at a path. Throws InputError where there is none.
+const ExploreControl& control_at(std::string_view path,
+                                 const std::vector<ExploreControl>& controls);
+
 /// "cluster.nodes=64", for --set, in the order of the controls.
 std::vector<std::string> sets_of(const ExploreState& state,
                                  const std::vector<ExploreControl>& controls);

@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
+#include <optional>
 #include <stdexcept>
 #include <unistd.h>
 
@@ -76,28 +77,15 @@ int Door::refusal(const DoorRequest& request) const {
 }
 
 DoorReply Door::answered(std::string_view what, const DoorRequest& request) const {
-  std::vector<std::pair<std::string, std::string>> said = request.query;
-  std::string field;
-  if (what == "explain") {
-    const auto at = std::ranges::find(said, "field", &std::pair<std::string, std::string>::first);
-    if (at == said.end()) return {.status = 400};
-    field = at->second;
-    said.erase(at);
+  std::optional<std::string> body = explorer_->asked(what, request.query);
+  constexpr int kBad = 400, kNotThere = 404;
+  if (!body) {
+    const bool lacks_part = what == "explain" || what == "moved" || what == "positions";
+    return {.status = lacks_part ? kBad : kNotThere};
   }
-  const ExploreState state = explore_state(said, explorer_->controls(), explorer_->scenario());
-  const auto json = [](std::string body) {
-    return DoorReply{.status = 200, .type = std::string(kJson), .body = std::move(body)};
-  };
-  if (what == "answer") return json(explorer_->answer(state));
-  if (what == "fabric") return json(explorer_->fabric(state));
-  if (what == "layout") return json(explorer_->layout(state));
-  if (what == "explain") return json(explorer_->explanation(state, field));
-  if (what == kExploredFile) {
-    DoorReply file = json(explorer_->scenario_text(state));
-    file.saved_as = kExploredFile;
-    return file;
-  }
-  return {.status = 404};
+  DoorReply reply{.status = 200, .type = std::string(kJson), .body = *std::move(body)};
+  if (what == kExploredFile) reply.saved_as = kExploredFile;
+  return reply;
 }
 
 DoorReply Door::reply(const DoorRequest& request) const {

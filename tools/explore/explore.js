@@ -12,6 +12,10 @@ let kept;          // the query of the state that was kept; undefined: none
 let now, before;   // their answers
 let answered;      // the last state that has one
 let moved;         // the path of the control that was moved last
+let anchor;        // the state that it was moved from: what follows starts there, however often it moves
+let move;          // the query of a move that nobody has followed yet
+let followed = ''; // what followed the last move, in a sentence
+const positions = new Map();  // where controls may stand, by path: {of, list}
 
 // --- numbers with their units ----------------------------------------------------------------
 
@@ -90,10 +94,12 @@ function writeAddress() {
 
 // --- the controls ----------------------------------------------------------------------------
 
-// Where a slider stops: at its values, and at the scenario's own.
+// Where a slider stops: where the job divides (its values, before that is known), at the scenario's
+// own value and where it stands.
 function stopsOf(control) {
-  const stops = new Set(control.values);
-  if (control.own) stops.add(control.own);
+  const known = positions.get(control.path);
+  const stops = new Set(known ? known.list.map(each => each.value) : control.values);
+  for (const each of [control.own, state[control.path]]) if (each) stops.add(each);
   return [...stops].sort((a, b) => a - b);
 }
 function showControl(element) {
@@ -105,6 +111,7 @@ function showControl(element) {
   element.classList.toggle('chosen', chosen !== undefined);
   const said = chosen ?? (control.own || (answered === undefined || answered === null ? ''
     : shown(control.answered, answered)));
+  showPositions(control, element, input);
   output.textContent = input.type === 'range' ? said
     : chosen === undefined && answered != null ? shown(control.answered, answered) : '';
   if (input.type !== 'range') {
@@ -113,19 +120,70 @@ function showControl(element) {
   }
   const stops = stopsOf(control), value = Number(chosen ?? (control.own || answered));
   input.max = stops.length - 1;
+  input.disabled = stops.length < 2;  // a model without experts
   let place = stops.findIndex(stop => Number(stop) >= value);
   if (place < 0) place = Number.isFinite(value) ? stops.length - 1 : 0;
   if (document.activeElement !== input || Number(stops[input.value]) !== value) input.value = place;
-  input.setAttribute('aria-valuetext', said || 'as given');
+  const why = whyNot(control, said);
+  input.setAttribute('aria-valuetext', `${said || 'as given'}${why && `, ${why}`}`);
+}
+// Why there is no answer at a position, in a few words; empty: there is one, or nobody knows yet.
+function whyNot(control, value) {
+  const at = positions.get(control.path)?.list.find(each => each.value === value);
+  if (at?.search) return 'layout is searched';
+  if (at?.too_large) {
+    return `too large: ${at.too_large.needed_gib.toFixed(0)} of ${at.too_large.usable_gib.toFixed(0)} GiB`;
+  }
+  if (!at?.error) return '';
+  const wrong = controlOf(at.error);
+  return wrong && wrong !== control ? `does not go with ${wrong.title}` : 'not possible';
+}
+// Marks below a slider and words behind a choice: where there is an answer.
+function showPositions(control, element, input) {
+  const known = positions.get(control.path);
+  if (!known || known.shown === `${known.of} ${state[control.path]}`) return;
+  known.shown = `${known.of} ${state[control.path]}`;
+  const at = new Map(known.list.map(each => [each.value, each]));
+  const kind = value => at.get(value)?.error ? 'none' : at.get(value)?.too_large ? 'large' : '';
+  if (input.type !== 'range') {
+    for (const option of input.options) {
+      if (!option.value) continue;
+      const why = whyNot(control, option.value);
+      option.label = why ? `${option.value} – ${why}` : option.value;
+      option.className = kind(option.value);
+    }
+    return;
+  }
+  let marks = element.querySelector('.marks');
+  if (!marks) {
+    marks = Object.assign(document.createElement('div'), {className: 'marks'});
+    marks.setAttribute('aria-hidden', 'true');
+    element.append(marks);
+  }
+  marks.replaceChildren(...stopsOf(control).map(value => {
+    const why = whyNot(control, value);
+    return Object.assign(document.createElement('i'),
+      {className: kind(value), title: why ? `${value}: ${why}` : value});
+  }));
 }
 function showControls() {
   for (const element of document.querySelectorAll('[data-control]')) showControl(element);
 }
 function choose(path, value) {
   const control = byPath.get(path);
+  if (path !== moved || !anchor) anchor = {...state};
+  moved = path;
+  const said = new URLSearchParams({...anchor, moved: path, to: value});
+  move = said.toString();
   if (value === '' || value === control.own) delete state[path];
   else state[path] = value;
-  moved = path;
+  changed();
+}
+// A state that is no move of a control: nothing follows.
+function setState(next) {
+  state = next;
+  anchor = move = undefined;
+  followed = '';
   changed();
 }
 for (const element of document.querySelectorAll('[data-control]')) {
@@ -135,6 +193,11 @@ for (const element of document.querySelectorAll('[data-control]')) {
     choose(control.path, input.type === 'range' ? stopsOf(control)[input.value] : input.value));
   // A slider has no "as given" of its own.
   element.querySelector('output').addEventListener('dblclick', () => choose(control.path, ''));
+  // Choices are many: which of them have answers is asked when somebody is about to choose.
+  let resting;
+  element.addEventListener('pointerenter', () => { resting = setTimeout(() => lookAt(control), 150); });
+  element.addEventListener('pointerleave', () => clearTimeout(resting));
+  element.addEventListener('focusin', () => lookAt(control));
 }
 at('controls').addEventListener('submit', event => event.preventDefault());
 
@@ -158,6 +221,17 @@ for (const id of lockstepAlone ? ['save', 'json'] : []) {
     URL.revokeObjectURL(link.href);
   });
 }
+// The notices of what the module is made of, behind those of the charts.
+if (lockstepAlone) {
+  const notices = Object.assign(document.createElement('details'), {id: 'licences'});
+  const title = Object.assign(document.createElement('summary'), {textContent: 'Licences of Lockstep and of what is in it'});
+  const text = document.createElement('pre');
+  notices.append(title, text);
+  notices.addEventListener('toggle', async () => {
+    if (text.textContent === '') text.textContent = await lockstepAlone('licences');
+  });
+  document.querySelector('footer').append(notices);
+}
 const nextTask = () => new Promise(done => setTimeout(done));
 // One question at a time; of those that come meanwhile the last.
 let asking = false, waiting = false;
@@ -168,15 +242,18 @@ async function changed() {
   asking = true;
   do {
     waiting = false;
-    const began = performance.now(), asked = query(state);
+    const began = performance.now();
     try {
       if (kept !== undefined && before?.of !== kept) before = {...await ask('answer', kept), of: kept};
-      const answer = await ask('answer', asked);
+      const problem = await followMove();
+      if (waiting) continue;
+      const asked = query(state);
+      const answer = problem ? {error: problem} : await ask('answer', asked);
       now = answer.error ? {...answer, of: asked, json: now?.json} : {...answer, of: asked};
-      if (!answer.error) answered = {...state};
+      if (!answer.error) answered = Object.fromEntries(new URLSearchParams(asked));
     } catch (problem) {
       now = {error: {message: `The program that served this page does not answer (${problem.message}).`},
-        json: now?.json, of: asked};
+        json: now?.json, of: query(state)};
     }
     show();
     document.documentElement.dataset.ms = (performance.now() - began).toFixed(1);
@@ -188,26 +265,58 @@ async function changed() {
   } while (waiting);
   asking = false;
   document.documentElement.dataset.shown = query(state);
-  if (now.error) await offerNearest(query(state));
+  lookAround();
 }
-// The nearest stops of the slider that was moved last, until one answers.
-async function offerNearest(of) {
-  const control = byPath.get(moved);
-  if (!control || state[moved] === undefined || !['count', 'number'].includes(control.kind)) return;
-  const chosen = Number(state[moved]);
-  const distance = stop => Math.abs(Math.log(Number(stop) / chosen));
-  const stops = stopsOf(control).filter(stop => Number(stop) !== chosen)
-    .sort((one, other) => distance(one) - distance(other)).slice(0, 6);
-  for (const stop of stops) {
-    const {error} = await ask('answer', query({...state, [moved]: stop}));
-    if (query(state) !== of || asking) return;
-    if (error) continue;
-    at('ways').prepend(way(`${control.title} ${stop}, the nearest that answers`, () => choose(control.path, stop)));
-    at('ways').hidden = false;
-    return;
+// Takes along what a move needs, so that the job stays whole. Returns what is wrong, if anything is.
+async function followMove() {
+  if (move === undefined) return undefined;
+  const asked = move, title = byPath.get(moved).title, value = state[moved] ?? 'as given';
+  const taken = ({json}, words) => {
+    state = json.state;
+    followed = json.said && written(words(json.said));
+    writeAddress();
+    showControls();
+  };
+  const done = await ask('moved', asked);
+  if (move !== asked) return undefined;  // moved on
+  move = undefined;
+  followed = '';
+  if (done.error) return done.error;
+  taken(done, said => `With ${title} at ${value}, ${said}.`);
+  if (!done.json.search) return undefined;
+  at('said').textContent = `Searching the fastest layout for ${value}.`;
+  document.body.classList.add('searching');
+  const found = await ask('layout', asked);
+  document.body.classList.remove('searching');
+  if (move !== undefined) return undefined;
+  // Nothing fits: the present layout says by how much, if it is one.
+  if (found.error) return done.json.said ? undefined : found.error;
+  taken(found, said => `The present layout does not fit ${value}; in the fastest that was found, ${said}.`);
+  return undefined;
+}
+// Asks where a control may stand, unless that is known of this state. Of one that is being moved, the
+// state is the one that it began in.
+async function lookAt(control) {
+  const of = query(control.path === moved && anchor ? anchor : state);
+  if (positions.get(control.path)?.of === of) return;
+  const text = new URLSearchParams(of);
+  text.set('moved', control.path);
+  const {json} = await ask('positions', text.toString()).catch(() => ({}));
+  if (!json) return;
+  positions.set(control.path, {of, list: json.positions});
+  showControl(document.querySelector(`[data-control="${CSS.escape(control.path)}"]`));
+}
+// All sliders in sight, one after another, as long as nobody moves one.
+async function lookAround() {
+  const of = query(state);
+  for (const element of document.querySelectorAll('[data-control]:has(input)')) {
+    if (element.offsetParent === null) continue;
+    await nextTask();
+    if (asking || query(state) !== of) return;
+    await lookAt(byPath.get(element.dataset.control));
   }
+  document.documentElement.dataset.looked = of;
 }
-
 // --- showing -----------------------------------------------------------------------------------
 
 const kAnswers = () => [...(kept !== undefined && before?.json ? [['kept', before.json]] : []),
@@ -218,11 +327,17 @@ function way(text, act) {
   button.onclick = act;
   return button;
 }
+const pathOf = place => place.replace(/^[^#]*#\//, '').replaceAll('/', '.');
+// The control that a mistake is about.
+function controlOf({place = ''}) {
+  const path = pathOf(place);
+  return byPath.get(path) ?? setup.controls.find(each => each.path.startsWith(`${path}.`));
+}
 // What is wrong, in the page's words: a control, and no key of a file that only answers know.
-function mistake({message, place = '', found, allowed, nearest}) {
+function mistake(error) {
+  const {message, place = '', found, allowed, nearest} = error;
   if (!place.includes('#') || !found) return message;
-  const path = place.replace(/^[^#]*#\//, '').replaceAll('/', '.');
-  const control = byPath.get(path) ?? setup.controls.find(each => each.path.startsWith(`${path}.`));
+  const path = pathOf(place), control = controlOf(error);
   const what = byPath.has(path) ? control.title : control?.group ?? path;
   const asked = found.replace(/\s*\(--set [^)]*\)/, '');
   const cause = byPath.get(moved);  // what was moved need not be what is wrong then
@@ -236,7 +351,7 @@ function showMistake() {
   said.textContent = mistake(error) + last;
   const layout = /#\/(parallelism|batch)\b/.test(error.place ?? '');
   ways.replaceChildren(...(layout ? [way('fastest layout of these machines', () => at('search').click())] : []),
-    ...(last ? [way('back to the last that answers', () => { state = {...answered}; changed(); })] : []));
+    ...(last ? [way('back to the last that answers', () => setState({...answered}))] : []));
   ways.hidden = ways.children.length === 0;
 }
 
@@ -247,13 +362,13 @@ function show() {
   for (const each of document.querySelectorAll('.control.wrong')) each.classList.remove('wrong');
   if (now.error) {
     showMistake();
-    const pointer = (now.error.place || '').replace(/^[^#]*#\//, '').replaceAll('/', '.');
-    const wrong = document.querySelector(`[data-control="${CSS.escape(pointer)}"]`);
+    const wrong = document.querySelector(`[data-control="${CSS.escape(pathOf(now.error.place || ''))}"]`);
     wrong?.classList.add('wrong');
     wrong?.closest('details')?.setAttribute('open', '');
   } else {
     said.innerHTML = headline(now.json);
   }
+  at('followed').textContent = now.error ? '' : followed;
   for (const id of ['forget', 'swap']) at(id).hidden = kept === undefined;
   showControls();
   if (!now.json) return;
@@ -524,15 +639,14 @@ at('search').onclick = async () => {
   at('said').textContent = 'Searching the layout.';
   const {json, error} = await ask('layout', query(state));
   if (error) { at('said').textContent = mistake(error); return; }
-  state = Object.fromEntries(Object.entries(json.state)
-    .filter(([path, value]) => value !== byPath.get(path).own));
-  changed();
+  setState(json.state);
+  followed = json.said ? written(`In the fastest layout that was found, ${json.said}.`) : '';
 };
 at('keep').onclick = () => { kept = query(state); before = undefined; changed(); };
 at('forget').onclick = () => { kept = undefined; before = undefined; changed(); };
-at('swap').onclick = () => { state = Object.fromEntries(new URLSearchParams(kept)); changed(); };
-at('reset').onclick = () => { state = {}; changed(); };
-addEventListener('popstate', () => { readAddress(); changed(); });
+at('swap').onclick = () => setState(Object.fromEntries(new URLSearchParams(kept)));
+at('reset').onclick = () => setState({});
+addEventListener('popstate', () => { readAddress(); setState(state); });
 
 readAddress();
 changed();

@@ -142,6 +142,7 @@ Html form_html(const Explorer& explorer) {
 // Where the two links lead says explore.js: from a file there is nothing beside it.
 constexpr std::string_view kActions =
     "<p class=\"headline\" id=\"said\" role=\"status\" aria-live=\"polite\">Simulating.</p>\n"
+    "<p id=\"followed\" role=\"status\"></p>\n"
     "<div class=\"actions\" id=\"ways\" hidden></div>\n"
     "<div class=\"actions\"><button type=\"button\" id=\"keep\">keep, to compare</button>"
     "<button type=\"button\" id=\"forget\" hidden>forget what was kept</button>"

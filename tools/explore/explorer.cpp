@@ -15,6 +15,8 @@
 #include "sim/search/search_base.hpp"
 #include "sim/search/tune.hpp"
 #include "sim/search/tuned_scenario.hpp"
+#include "sim/step/pool_memory.hpp"
+#include "tools/console/failure.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/written.hpp"
 
@@ -29,6 +31,9 @@ std::string text_of(const Json& scenario) { return write_json(scenario, 2) + "\n
 bool fills_cluster(const Scenario& scenario) {
   return scenario.gpus() == scenario.nodes * scenario.node.gpus;
 }
+
+/// Whether a layout that cannot be there gives way to the fastest one.
+bool searches_layout(std::string_view path) { return path == "model" || path == "cluster.node"; }
 
 bool moves_power(const ExploreState& state) {
   return std::ranges::any_of(state,
@@ -67,10 +72,29 @@ bool Explorer::reads(const std::string& text) const {
   }
 }
 
+JsonCursor Explorer::changed(const ExploreState& state) const {
+  return JsonCursor::parse(file_, write_json(scenario_), JsonStyle::plain,
+                           sets_of(state, controls_));
+}
+
+std::optional<Scenario> Explorer::job_of(const ExploreState& state) const {
+  try {
+    return complete_measured(read_draft(changed(state), *presets_), *presets_, {});
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+ExploreState Explorer::with(const ExploreState& before, const ExploreMove& move) const {
+  ExploreState state = before;
+  state.erase(move.path);
+  const bool own = move.value == plain_value_at(scenario_, move.path);
+  if (!move.path.empty() && !move.value.empty() && !own) state.emplace(move.path, move.value);
+  return state;
+}
+
 std::string Explorer::scenario_text(const ExploreState& state) const {
-  const Json moved =
-      JsonCursor::parse(file_, write_json(scenario_), JsonStyle::plain, sets_of(state, controls_))
-          .json();
+  const Json moved = changed(state).json();
   if (moved.contains("power") || moves_power(state)) return text_of(moved);
   // What the site draws is among the answers wherever it is known of the servers.
   Json with_power = moved;
@@ -98,7 +122,8 @@ std::string Explorer::fabric(const ExploreState& state) const {
   return JsonText(result_json(result)).str();
 }
 
-std::string Explorer::layout(const ExploreState& state) const {
+std::string Explorer::layout(const ExploreState& before, const ExploreMove& move) const {
+  const ExploreState state = with(before, move);
   const JsonCursor root = JsonCursor::parse(file_, scenario_text(state));
   SearchBase base = search_base_of(read_job_file(root, *presets_).draft, *presets_);
   const TuneResult found =
@@ -108,22 +133,122 @@ std::string Explorer::layout(const ExploreState& state) const {
                            .interrupted = [] { return InterruptGuard::interrupted(); },
                            .progress = {}});
   if (found.best.empty()) fail_without_layout(base.scenario, found, {});
-  const Json tuned = tuned_scenario(root, found.best.front().scenario, file_, file_);
-  Json moved = Json::object();
+  const Scenario& best = found.best.front().scenario;
+  const Json tuned = tuned_scenario(root, best, file_, file_);
+  ExploreState moved;
   for (const ExploreControl& control : controls_) {
     const auto chosen = state.find(control.path);
     const std::string value = control.searched        ? plain_value_at(tuned, control.path)
                               : chosen != state.end() ? chosen->second
                                                       : std::string();
-    if (!value.empty()) moved[std::string(control.path)] = value;
+    if (value == plain_value_at(scenario_, control.path)) continue;
+    if (!value.empty()) moved.emplace(control.path, value);
   }
-  return JsonText(Json::object({{"state", std::move(moved)}})).str();
+  const std::optional<Scenario> job = job_of(before);
+  return JsonText(
+             Json::object({{"state", moved},
+                           {"said", job ? followed_text(*job, best, move.path) : std::string()}}))
+      .str();
+}
+
+FollowedJob Explorer::whole(const ExploreState& state, std::string_view moved) const {
+  const ScenarioDraft draft = read_draft(changed(state), *presets_);
+  if (moved != "model") return follow(draft, moved, *presets_);
+  // Another model's layout is no choice of the person's: the fastest is as good as any.
+  return {.scenario = complete_measured(draft, *presets_, {}), .followed = {}};
+}
+
+std::string Explorer::moved(const ExploreState& before, const ExploreMove& move) const {
+  ExploreState state = with(before, move);
+  Json reply = Json::object({{"state", state}, {"said", ""}, {"search", false}});
+  try {
+    const FollowedJob job = whole(state, move.path);
+    for (const auto& [path, value] : job.followed) state = with(state, {path, value});
+    reply["state"] = state;
+    if (const auto was = job_of(before)) {
+      reply["said"] = followed_text(*was, job.scenario, move.path);
+    }
+    reply["search"] = move.path == "model" && !check_memory(job.scenario).fits;
+  } catch (const InputError& error) {
+    if (!searches_layout(move.path) || !may_follow(error.problem().pointer)) throw;
+    reply["search"] = true;
+  }
+  return JsonText(reply).str();
+}
+
+std::string Explorer::positions(const ExploreState& state, std::string_view path) const {
+  const ExploreControl& control = control_at(path, controls_);
+  const std::optional<Scenario> job = job_of(state);
+  std::vector<std::string> values = job ? stops_of(control, *job) : control.values;
+  const auto chosen = state.find(path);
+  for (const std::string& value :
+       {plain_value_at(scenario_, path), chosen == state.end() ? std::string() : chosen->second}) {
+    if (!value.empty() && std::ranges::find(values, value) == values.end()) values.push_back(value);
+  }
+  Json positions = Json::array();
+  for (const std::string& value : values) {
+    Json position = Json::object({{"value", value}});
+    const ExploreState moved = with(state, {std::string(control.path), value});
+    try {
+      const MemoryVerdict memory = check_memory(whole(moved, path).scenario);
+      const auto gib = [](Bytes size) { return size.base_units() / (1 << 30); };
+      if (control.path == "model" && !memory.fits) {
+        position["search"] = true;
+      } else if (!memory.fits) {
+        position["too_large"] = {{"needed_gib", gib(memory.peak.needed())},
+                                 {"usable_gib", gib(memory.usable)}};
+      }
+    } catch (const InputError& error) {
+      if (searches_layout(control.path) && may_follow(error.problem().pointer)) {
+        position["search"] = true;
+      } else {
+        position["error"] = failure_json(current_failure()).at("error");
+      }
+    }
+    // A slider stops where there are answers, and where it stands.
+    const bool stands = chosen == state.end()
+                            ? !job || value == plain_value_at(scenario_, control.path)
+                            : value == chosen->second;
+    if (control.kind == ControlKind::count && position.contains("error") && !stands) continue;
+    positions.push_back(std::move(position));
+  }
+  return JsonText(Json::object({{"positions", std::move(positions)}})).str();
 }
 
 std::string Explorer::explanation(const ExploreState& state, const std::string& field) const {
   const ScenarioAnswer answer = answered(scenario_text(state));
   const std::string file(kExploredFile);
   return JsonText(field_explanation_json(explain_field(file, answer, field, *presets_))).str();
+}
+
+std::optional<std::string> Explorer::asked(
+    std::string_view what, std::vector<std::pair<std::string, std::string>> said) const {
+  const auto taken = [&](std::string_view name) {
+    std::optional<std::string> value;
+    std::erase_if(said, [&](const auto& each) {
+      if (each.first != name) return false;
+      value = each.second;
+      return true;
+    });
+    return value;
+  };
+  const bool explains = what == "explain", moves = what == "moved" || what == "layout",
+             places = what == "positions";
+  const auto field = explains ? taken("field") : std::nullopt;
+  const auto path = moves || places ? taken("moved") : std::nullopt;
+  const auto value = moves ? taken("to") : std::nullopt;
+  const ExploreState state = explore_state(said, controls_, scenario_);
+  const ExploreMove move{path.value_or(""), value.value_or("")};
+  if (path) (void)control_at(*path, controls_);
+  if (!move.value.empty()) (void)explore_state({{move.path, move.value}}, controls_, scenario_);
+  if (what == "answer") return answer(state);
+  if (what == "fabric") return fabric(state);
+  if (what == "layout") return layout(state, move);
+  if (what == "moved" && path) return moved(state, move);
+  if (places && path) return positions(state, move.path);
+  if (explains && field) return explanation(state, *field);
+  if (what == kExploredFile) return scenario_text(state);
+  return std::nullopt;
 }
 
 }  // namespace lockstep

@@ -61,14 +61,12 @@ constexpr std::array kFirstQuestions{
     FirstQuestion{"H100 or B200?",
                   "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 --vary "
                   "cluster.node=dgx_h100,dgx_b200"},
-    FirstQuestion{"What would make this job faster?",
-                  "lockstep run scenarios/llama3-405b-16k.json --advise"},
+    FirstQuestion{"What would make this job faster?", "lockstep run llama3-405b-16k --advise"},
     FirstQuestion{"Is a thinner fabric enough?",
-                  "lockstep run scenarios/qwen3-30b-experts-8-nodes.json --explain-fabric"},
-    FirstQuestion{"What do failures and checkpoints cost?",
-                  "lockstep run scenarios/llama3-405b-54days.json"},
+                  "lockstep run qwen3-30b-experts-8-nodes --explain-fabric"},
+    FirstQuestion{"What do failures and checkpoints cost?", "lockstep run llama3-405b-54days"},
     FirstQuestion{"Which cluster, how long, for how much money?",
-                  "lockstep plan scenarios/plans/train-70b-15t-tokens.json"},
+                  "lockstep plan train-70b-15t-tokens"},
     FirstQuestion{"How many megawatts does it draw?",
                   "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 --set power={}"},
 };

@@ -28,7 +28,7 @@ constexpr std::array kExportJobOptions{
     kPresetsOption, kOutputOption};
 
 constexpr std::array<std::string_view, 2> kExportJobExamples{
-    "lockstep export job scenarios/llama3-405b-16k.json --format megatron -o train.sh",
+    "lockstep export job llama3-405b-16k --format megatron -o train.sh",
     "lockstep export job llama3-8b-fsdp2-torchtitan --format torchtitan"};
 
 constexpr CommandSpec kExportJobSpec{

@@ -93,12 +93,12 @@ constexpr std::array kQueueOptions{
     kOutputOption};
 
 constexpr std::array<std::string_view, 7> kQueueExamples{
-    "lockstep queue forecast scenarios/queue/research-cluster-easy.json --at '60 h'",
-    "lockstep queue explain scenarios/queue/slurm-recorded.json --job 10",
-    "lockstep queue explain scenarios/queue/research-cluster-easy.json --job 19000 --format json",
+    "lockstep queue forecast research-cluster-easy --at '60 h'",
+    "lockstep queue explain slurm-recorded --job 10",
+    "lockstep queue explain research-cluster-easy --job 19000 --format json",
     "lockstep queue import --slurm slurm.conf --accounting sacct.txt -o site.json",
     "lockstep queue import --kueue queues.yaml --nodes 16 -o site.json",
-    "lockstep queue fill scenarios/queue/fill-mixed-gpus.json --report filling.html",
+    "lockstep queue fill fill-mixed-gpus --report filling.html",
     "lockstep queue import --openb-nodes openb_node_list_gpu_node.csv --openb-pods "
     "openb_pod_list_default.csv -o filling.json"};
 

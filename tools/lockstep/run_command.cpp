@@ -191,30 +191,30 @@ constexpr std::array kRunOptions{
 };
 
 constexpr std::array<std::string_view, 21> kRunExamples{
-    "lockstep run scenarios/llama3-405b-16k.json",
+    "lockstep run llama3-405b-16k",
     "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
     "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
     "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 --set power.facility=air_chiller",
-    "lockstep run scenarios/gpt3-175b-selene.json --set cluster.nodes=384 --set "
+    "lockstep run gpt3-175b-selene --set cluster.nodes=384 --set "
     "parallelism.data=32 --format json",
-    "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
-    "lockstep run scenarios/llama3-405b-16k.json --unfold",
-    "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --explain-fabric --report step.html",
-    "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --set cluster.fabric.routing=ecmp "
+    "lockstep run llama3-405b-16k --trace step.json.gz",
+    "lockstep run llama3-405b-16k --unfold",
+    "lockstep run llama3-8b-fsdp2-torchtitan --explain-fabric --report step.html",
+    "lockstep run llama3-8b-fsdp2-torchtitan --set cluster.fabric.routing=ecmp "
     "--hash-seeds 20",
-    "lockstep run scenarios/llama3-405b-16k.json --advise",
-    "lockstep run scenarios/llama3-405b-54days.json --advise --trajectories 20",
+    "lockstep run llama3-405b-16k --advise",
+    "lockstep run llama3-405b-54days --advise --trajectories 20",
     "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --vary "
     "cluster.node=dgx_h100,dgx_b200",
     "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --set training.tokens=15T --set "
     "price.usd_per_gpu_hour=2.5",
     "lockstep run my.json --assert \"mfu>=0.40\"",
-    "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000 --report run.html",
-    "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
-    "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
-    "lockstep run scenarios/rl/grpo-llama3-8b-colocated.json",
-    "lockstep run scenarios/queue/slurm-recorded.json --report queue.html",
-    "lockstep run scenarios/serving/llama3-70b-h100-chat.json",
+    "lockstep run llama3-405b-54days --trajectories 1000 --report run.html",
+    "lockstep run llama3-405b-54days --optimise run.checkpoint.interval",
+    "lockstep run two-jobs-one-spine --report congestion.html",
+    "lockstep run grpo-llama3-8b-colocated",
+    "lockstep run slurm-recorded --report queue.html",
+    "lockstep run llama3-70b-h100-chat",
     "lockstep run tests/reference/training.json#mosaic-h100_80gb-amp_bf16-70b-s2048-g128-mb8",
 };
 

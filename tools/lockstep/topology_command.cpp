@@ -132,7 +132,7 @@ constexpr std::array<std::string_view, 8> kTopologyExamples{
     "lockstep topology import topo-m.txt --gpu h200_sxm_141gb --rate \"400 Gb/s\" -o my_node.json",
     "lockstep topology show fabric.json --svg fabric.svg",
     "lockstep topology export fabric.json --format ibsim -o fabric.net",
-    "lockstep topology export scenarios/llama3-405b-16k.json --nodes 16 --format slurm",
+    "lockstep topology export rail_optimised --node dgx_h100 --nodes 16 --format slurm",
 };
 
 constexpr CommandSpec kTopologySpec{

@@ -7,16 +7,6 @@ function(lockstep_words file)
   execute_process(COMMAND ${lockstep_emulator} "${lockstep_program}" ${ARGN}
     OUTPUT_FILE "${path}" COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
-# "lockstep run llama3-405b-16k" for "lockstep run scenarios/llama3-405b-16k.json".
-function(lockstep_names file)
-  set(path "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${lockstep_share}/${file}")
-  file(READ "${path}" text)
-  foreach(place RANGE 1)  # two of them in a line of compare
-    string(REGEX REPLACE "(\nlockstep [^\n]*)scenarios/([^ \n/]+/)?([^ \n/]+)\\.json" "\\1\\3"
-      text "${text}")
-  endforeach()
-  file(WRITE "${path}" "${text}")
-endfunction()
 lockstep_words(bash-completion/completions/lockstep completion bash)
 lockstep_words(zsh/site-functions/_lockstep completion zsh)
 lockstep_words(fish/vendor_completions.d/lockstep.fish completion fish)
@@ -28,8 +18,4 @@ foreach(head IN LISTS heads)
   string(REGEX REPLACE "^\n\\.TP\n.fB" "" command "${head}")
   string(REPLACE "\\" "" command "${command}")
   lockstep_words("man/man1/lockstep-${command}.1" manual "${command}")
-  # Where no tree is, examples name what ships; of these two commands files alone can stand there.
-  if(NOT command MATCHES "^(topology|replay)$")
-    lockstep_names("man/man1/lockstep-${command}.1")
-  endif()
 endforeach()

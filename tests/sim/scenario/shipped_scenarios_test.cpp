@@ -44,6 +44,40 @@ TEST_CASE("shipped scenarios: a path stays a path, and a typo has the nearest na
         "\"llama3-405b-16k\"?\n");
 }
 
+TEST_CASE(
+    "shipped scenarios: a name with a folder, or a path of the tree, has the installed name") {
+  for (const auto& [written, meant] :
+       {std::pair{"serving/llama3-70b-h100-chat", "llama3-70b-h100-chat"},
+        {"llama3-70b-h100-chat.json", "llama3-70b-h100-chat"},
+        {"no-scenarios/llama3-405b-16k.json", "llama3-405b-16k"},
+        {"comm/allreduce-dgxh10", "allreduce-dgxh100"}}) {
+    CAPTURE(written);
+    const Ran ran = lockstep_with({"run", written});
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.err.ends_with("or a name of lockstep list scenarios. Did you mean \"" +
+                            std::string(meant) + "\"?\n"));
+  }
+}
+
+TEST_CASE("shipped scenarios: examples name what runs in a tree and installed alike") {
+  const PresetStore presets;
+  std::size_t named = 0;
+  for (const Command* const command : commands()) {
+    for (const std::string_view example : command->spec->examples) {
+      CAPTURE(example);
+      CHECK(example.find("scenarios/") == std::string_view::npos);
+    }
+    for (const ShippedScenario& each : shipped_scenarios(presets)) {
+      for (const std::string_view example : command->spec->examples) {
+        named +=
+            (" " + std::string(example) + " ").find(" " + each.name + " ") != std::string::npos;
+      }
+    }
+  }
+  CHECK(named >= 40);
+  CHECK(lockstep_with({"--help"}).out.find("scenarios/") == std::string::npos);
+}
+
 TEST_CASE("shipped scenarios: each command takes those that are listed for it by name") {
   const Ran run = lockstep_with({"run", "gpt3-175b-selective", "--format", "json"});
   const Ran by_file = lockstep_with(

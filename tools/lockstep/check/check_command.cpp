@@ -62,10 +62,9 @@ constexpr std::array kCheckOptions{
     kOutputOption};
 
 constexpr std::array<std::string_view, 5> kCheckExamples{
-    "lockstep check scenarios/llama3-8b-b200.json",
-    "lockstep check scenarios/llama3-405b-54days.json --deep",
-    "lockstep check scenarios/comm/incast-32.json",
-    "lockstep check scenarios/serving/llama3-70b-h100-chat.json --format json -o certificate.json",
+    "lockstep check llama3-8b-b200", "lockstep check llama3-405b-54days --deep",
+    "lockstep check incast-32",
+    "lockstep check llama3-70b-h100-chat --format json -o certificate.json",
     "lockstep check --random 200 --seed 7"};
 
 constexpr CommandSpec kCheckSpec{

@@ -14,13 +14,13 @@
 #include "sim/scenario/read_traffic.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/traffic/traffic_congestion.hpp"
-#include "tools/console/assertion.hpp"
-#include "tools/console/shared_options.hpp"
 #include "tools/console/ask_options.hpp"
+#include "tools/console/assertion.hpp"
 #include "tools/console/hash_draws.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/console/work_budget.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
-#include "tools/console/work_budget.hpp"
 #include "tools/views/comm/collective_page.hpp"
 #include "tools/views/comm/comm_collective_output.hpp"
 #include "tools/views/comm/comm_traffic.hpp"
@@ -103,14 +103,14 @@ constexpr std::array kCommOptions{
 
 constexpr std::array<std::string_view, 9> kCommExamples{
     "lockstep comm --op all_reduce --node dgx_h100 --nodes 16 --sizes 64MiB,1GiB",
-    "lockstep comm scenarios/comm/allreduce-dgxh100.json",
-    "lockstep comm scenarios/comm/permutation-8192.json",
-    "lockstep comm scenarios/comm/checkpoint-beside-rings.json --report congestion.html",
-    "lockstep comm scenarios/comm/incast-32.json --flows flows.csv",
-    "lockstep comm scenarios/comm/rings-64x64.json --set traffic.0.as=messages",
-    "lockstep comm scenarios/comm/all-to-all-256.json --format json",
-    "lockstep comm scenarios/comm/all-to-all-256.json --hash-seeds 100",
-    "lockstep comm scenarios/comm/alltoall-16-nodes.json --vary cluster.nodes=4,8,16",
+    "lockstep comm allreduce-dgxh100",
+    "lockstep comm permutation-8192",
+    "lockstep comm checkpoint-beside-rings --report congestion.html",
+    "lockstep comm incast-32 --flows flows.csv",
+    "lockstep comm rings-64x64 --set traffic.0.as=messages",
+    "lockstep comm all-to-all-256 --format json",
+    "lockstep comm all-to-all-256 --hash-seeds 100",
+    "lockstep comm alltoall-16-nodes --vary cluster.nodes=4,8,16",
 };
 
 constexpr CommandSpec kCommSpec{

@@ -35,8 +35,8 @@ constexpr std::array kCompareOptions{
 };
 
 constexpr std::array<std::string_view, 3> kCompareExamples{
-    "lockstep compare scenarios/llama3-405b-16k.json best.json",
-    "lockstep compare scenarios/llama3-405b-8k.json scenarios/llama3-405b-16k.json --metric mfu",
+    "lockstep compare llama3-405b-16k best.json",
+    "lockstep compare llama3-405b-8k llama3-405b-16k --metric mfu",
     "lockstep compare before.json after.json --metric price_usd --format json",
 };
 

@@ -42,7 +42,7 @@ constexpr std::array kExplainOptions{
     OptionSpec{"fabric", 0, "NAME", false, "Of a trace: the fabric preset between them.",
                "--fabric fat_tree_2_to_1"},
     OptionSpec{"cluster", 0, "FILE", false, "Of a trace: take the cluster from this scenario.",
-               "--cluster scenarios/llama3-405b-16k.json", PathUse::reads},
+               "--cluster llama3-405b-16k", PathUse::reads},
     OptionSpec{"step", 0, "N|all", false, "Of a profiler's trace: the step that is replayed.",
                "--step 16"},
     OptionSpec{"recorded-on", 0, "GPU", false,
@@ -60,7 +60,7 @@ constexpr std::array<std::string_view, 7> kExplainExamples{
     "lockstep explain my.json price_usd --format json",
     "lockstep explain llama3-405b-54days goodput",
     "lockstep explain llama3-405b-16k stages.0.memory.weights_gib",
-    "lockstep explain scenarios/serving/llama3-70b-h100-chat.json ttft_s.p99",
+    "lockstep explain llama3-70b-h100-chat ttft_s.p99",
     "lockstep explain traces/ mean_waiting_s --node dgx_h100",
     "lockstep explain fabric-vs-parallelism mfu --point 12"};
 

@@ -16,15 +16,15 @@
 #include "models/base/write_json.hpp"
 #include "sim/measured/command_formulas.hpp"
 #include "sim/search/read_plan.hpp"
+#include "tools/console/ask_options.hpp"
+#include "tools/console/ask_plan_options.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
-#include "tools/console/ask_options.hpp"
-#include "tools/console/ask_plan_options.hpp"
+#include "tools/console/work_budget.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
-#include "tools/console/work_budget.hpp"
 #include "tools/views/plan/plan_output.hpp"
 #include "tools/views/plan/plan_page.hpp"
 #include "tools/views/plan/serving_plan_output.hpp"
@@ -84,11 +84,11 @@ constexpr std::array kPlanOptions{
 
 constexpr std::array<std::string_view, 6> kPlanExamples{
     "lockstep plan --model llama3_70b --training 15T --node dgx_h100,gb200_nvl72 --time 90d",
-    "lockstep plan scenarios/plans/train-70b-15t-tokens.json --report plan.html",
-    "lockstep plan scenarios/plans/train-405b.json --set limits.usd=80000000 -o plan.md",
-    "lockstep plan scenarios/plans/train-70b-15t-tokens.json --vary limits.usd=15000000,25000000",
+    "lockstep plan train-70b-15t-tokens --report plan.html",
+    "lockstep plan train-405b --set limits.usd=80000000 -o plan.md",
+    "lockstep plan train-70b-15t-tokens --vary limits.usd=15000000,25000000",
     "lockstep plan my-plan.json --stack my-stack.json --samples 2000",
-    "lockstep plan scenarios/plans/serve-70b.json --report plan.html",
+    "lockstep plan serve-70b --report plan.html",
 };
 
 constexpr CommandSpec kPlanSpec{

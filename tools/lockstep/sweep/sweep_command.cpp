@@ -95,9 +95,9 @@ constexpr std::array kSweepOptions{
 };
 
 constexpr std::array<std::string_view, 8> kSweepExamples{
-    "lockstep sweep scenarios/sweeps/fabric-vs-parallelism.json -o results.db",
-    "lockstep sweep scenarios/sweeps/fabric-vs-parallelism.json --dry-run",
-    "lockstep sweep scenarios/sweeps/checkpoint-interval.json -o results.db --objective goodput",
+    "lockstep sweep fabric-vs-parallelism -o results.db",
+    "lockstep sweep fabric-vs-parallelism --dry-run",
+    "lockstep sweep checkpoint-interval -o results.db --objective goodput",
     "lockstep sweep export results.db -o results.csv",
     "lockstep sweep my.json -o results.db --engine slurm --partition cpu --time 30:00",
     "lockstep sweep my.json -o results.db --print-parallel --shards 64 | parallel -j 8",

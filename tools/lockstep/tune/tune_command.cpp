@@ -141,12 +141,12 @@ constexpr std::array kTuneOptions{
 
 constexpr std::array<std::string_view, 7> kTuneExamples{
     "lockstep tune --model llama3_70b --node dgx_h100 --nodes 32",
-    "lockstep tune scenarios/llama3-405b-16k.json",
-    "lockstep tune scenarios/llama3-405b-16k.json --objective mfu -o best.json",
-    "lockstep tune scenarios/bloom-176b.json --sharding none,zero1 --micro-batch 1,2,4",
+    "lockstep tune llama3-405b-16k",
+    "lockstep tune llama3-405b-16k --objective mfu -o best.json",
+    "lockstep tune bloom-176b --sharding none,zero1 --micro-batch 1,2,4",
     "lockstep tune my.json --set cluster.nodes=64 --format json",
     "lockstep tune my.json --vary cluster.node=dgx_h100,dgx_b200",
-    "lockstep tune scenarios/serving/llama3-70b-h100-chat.json --objective goodput",
+    "lockstep tune llama3-70b-h100-chat --objective goodput",
 };
 
 constexpr CommandSpec kTuneSpec{

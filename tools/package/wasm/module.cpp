@@ -37,24 +37,6 @@ std::string& answer() {
   return last;
 }
 
-std::string answered(std::string_view what, std::string_view query) {
-  std::vector<std::pair<std::string, std::string>> said = decoded_query(query);
-  std::string field;
-  if (what == "explain") {
-    std::erase_if(said, [&](const auto& each) {
-      if (each.first != "field") return false;
-      field = each.second;
-      return true;
-    });
-  }
-  const ExploreState state = explore_state(said, explorer()->controls(), explorer()->scenario());
-  if (what == "answer") return explorer()->answer(state);
-  if (what == "fabric") return explorer()->fabric(state);
-  if (what == "layout") return explorer()->layout(state);
-  if (what == "explain") return explorer()->explanation(state, field);
-  return explorer()->scenario_text(state);
-}
-
 template <class Work>
 std::size_t told(const Work& work) {
   try {
@@ -95,9 +77,11 @@ LOCKSTEP_EXPORT(ask) std::size_t ask(char* text, std::size_t size) {
   std::free(text);
   const std::size_t mark = question.find('?');
   return lockstep::told([&] {
-    return lockstep::answered(std::string_view(question).substr(0, mark),
-                              mark == std::string::npos
-                                  ? std::string_view()
-                                  : std::string_view(question).substr(mark + 1));
+    const std::string_view query = mark == std::string::npos
+                                       ? std::string_view()
+                                       : std::string_view(question).substr(mark + 1);
+    return lockstep::explorer()
+        ->asked(std::string_view(question).substr(0, mark), lockstep::decoded_query(query))
+        .value_or("{}");
   });
 }
