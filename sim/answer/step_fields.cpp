@@ -287,9 +287,10 @@ const FieldTable<StageReport>& stage_fields() {
       FieldTable<Of>()
           .add("stage", "Number of the stage.", [](const Of& s) { return s.stage; })
           .add("layers", "Layers on it.", [](const Of& s) { return s.layers; })
-          .add("forward_s", Better::less, "Compute of a micro batch, forward.",
+          .add("forward_s", Better::less, "A micro batch forward, with exchanges inside the stage.",
                [](const Of& s) { return s.forward_s; })
-          .add("backward_s", Better::less, "Compute of a micro batch, backward.",
+          .add("backward_s", Better::less,
+               "A micro batch backward, with exchanges inside the stage.",
                [](const Of& s) { return s.backward_s; })
           .add("buckets_s", Better::less, "Seconds of the step by bucket.",
                [](const Of& s) { return bucket_seconds(s.seconds); })

@@ -123,7 +123,7 @@ Where the GPU time goes
 Largest loss: Pipeline bubble, 30.0 % of the step. What attacks it in general (--advise simulates
   changes): more micro batches per replica, more virtual stages, or fewer pipeline stages.
 
-Pipeline stages (compute of one micro batch; shares of the step)
+Pipeline stages (a micro batch with exchanges inside the stage; shares of the step)
   stage  layers  forward  backward  working  pipeline  exchanges  waiting    memory
       0       4  20.0 ms   50.0 ms   60.0 %    30.0 %     10.0 %    0.0 %  40.0 GiB
       1       3  20.0 ms   50.0 ms   60.0 %    30.0 %     10.0 %    0.0 %  40.0 GiB

@@ -74,7 +74,8 @@ std::string map_table(const ServingPlanAnswer& a, const TextStyle& style) {
     table.add({significant(cell.rate), grouped(cell.input), grouped(cell.output),
                count(cell.one_pool), count(cell.two_pools), better});
   }
-  return "\n" + style.bold("One pool or two: least GPUs") + "\n" + table.text(style);
+  return "\n" + style.bold("One pool or two: least GPUs") + " (" + a.mapped_candidate().name +
+         ")\n" + table.text(style);
 }
 
 constexpr std::ptrdiff_t kBeforeWay = 2;  // columns

@@ -22,6 +22,10 @@ struct ServingPlanAnswer {
   [[nodiscard]] const ServingCandidate& candidate_of(const ServingOption& option) const {
     return spec.candidates[option.candidate];
   }
+  /// Whose machines the map is of: the chosen candidate's.
+  [[nodiscard]] const ServingCandidate& mapped_candidate() const {
+    return candidate_of(report.options[report.choice.value_or(0)]);
+  }
 };
 
 /// What to take and why, in a sentence or two.

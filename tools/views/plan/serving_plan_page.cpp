@@ -165,8 +165,9 @@ void add_crossover_map(Page& page, const ServingPlanAnswer& a) {
          ratio > 0 ? PageCell::number(fmt::format("{:.2f}", ratio), ratio) : PageCell::unknown()});
   }
   page.section("One pool or two",
-               "The least GPUs of each for drawn loads of these lengths and rates; two pools pay "
-               "where the last column is below 1.");
+               fmt::format("{}: the least GPUs of each for drawn loads of these lengths and rates; "
+                           "two pools pay where the last column is below 1.",
+                           a.mapped_candidate().name));
   page.table(table);
 }
 

@@ -191,7 +191,6 @@ void add_traffic(Page& page, const StepReport& report) {
       if (std::ranges::find(classes, part.links) == classes.end()) classes.push_back(part.links);
     }
   }
-  double most = 0;
   std::vector<double> sums(classes.size());
   std::vector<BarPart> parts;
   for (const TrafficBytes& traffic : report.traffic) {
@@ -205,16 +204,17 @@ void add_traffic(Page& page, const StepReport& report) {
     }
     parts.push_back(std::move(bars));
   }
-  for (const double sum : sums) most = std::max(most, sum);
-  const AxisUnit unit = bytes_unit(most);
+  // Links that do the same count once, so that bytes of two classes are not to be compared.
   for (BarPart& part : parts) {
-    for (double& value : part.values) value /= unit.size;
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      if (sums[c] > 0) part.values[c] *= 100 / sums[c];
+    }
   }
-  page.chart({.title = "Traffic by kind over classes of links",
-              .about = "Of one step, both ways; links that do the same count once.",
-              .summary = "Stacked bars of bytes by kind, one for each class of links.",
+  page.chart({.title = "Traffic by kind, of each class of links",
+              .about = "Shares of the bytes of a step, both ways.",
+              .summary = "Stacked bars of shares by kind, one for each class of links.",
               .height_px = bars_height(classes.size()) + 40},
-             stacked_bars(classes, parts, unit.name));
+             stacked_bars(classes, parts, "%"));
 }
 
 void add_money(Page& page, const RunResult& result) {

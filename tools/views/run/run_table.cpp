@@ -112,7 +112,8 @@ std::string stages(const StepReport& report, const TextStyle& style) {
     table.add(rows[i]);
   }
   return "\n" + style.bold("Pipeline stages") +
-         " (compute of one micro batch; shares of the step)\n" + table.text(style);
+         " (a micro batch with exchanges inside the stage; shares of the step)\n" +
+         table.text(style);
 }
 
 std::string critical_path(const StepReport& report, const TextStyle& style) {

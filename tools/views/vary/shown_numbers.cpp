@@ -48,6 +48,14 @@ constexpr NumberScale kInBytes{payload_text, page_bytes, "GB", 1e9};
 constexpr NumberScale kInRate{bandwidth_text, page_bandwidth, "GB/s", 1e9};
 
 constexpr std::array kShownNumbers{
+    ShownNumber{.field = "tokens_per_s_per_gpu",
+                .column = "tokens/s/GPU",
+                .title = "Tokens/s per GPU",
+                .scale = kAsCount,
+                .better = Better::more,
+                .best = "the most tokens/s per GPU",
+                .leads = true,
+                .when = ShownWhen::unlike_steps},
     ShownNumber{.field = "goodput",
                 .column = "goodput",
                 .title = "Goodput",
@@ -245,7 +253,8 @@ constexpr std::array kShownNumbers{
                 .title = "Tokens/s per GPU",
                 .scale = kAsCount,
                 .better = Better::more,
-                .best = "the most tokens a second and GPU"},
+                .best = "the most tokens a second and GPU",
+                .when = ShownWhen::alike_steps},
     ShownNumber{.field = "needed_memory_gib",
                 .column = "memory",
                 .title = "Memory",
@@ -362,6 +371,12 @@ bool is_shown(const Varied& varied, const ShownNumber& number) {
       return differs(varied, number.field);
     case ShownWhen::not_in_weeks:
       if (some_point_has(varied, "goodput")) return differs(varied, number.field);
+      break;
+    case ShownWhen::unlike_steps:
+      if (!differs(varied, "tokens_per_step")) return false;
+      break;
+    case ShownWhen::alike_steps:
+      if (differs(varied, "tokens_per_step")) return false;
       break;
     case ShownWhen::always:
       break;

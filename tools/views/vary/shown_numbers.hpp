@@ -33,6 +33,8 @@ enum class ShownWhen : std::uint8_t {
   above_zero,    ///< at some point
   differing,     ///< where it differs between points
   not_in_weeks,  ///< but where it differs: a run of weeks has it of each of its steps
+  unlike_steps,  ///< where steps train on unlike amounts: a shorter one is no better then
+  alike_steps,   ///< where they train on the same
 };
 
 /// A number that answers may have, of a kind of answer or of several.
