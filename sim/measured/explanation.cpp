@@ -14,6 +14,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
+#include "models/base/write_json.hpp"
 #include "models/spec/parameter_counts.hpp"
 #include "sim/answer/assertion.hpp"
 #include "sim/answer/fields.hpp"
@@ -305,7 +306,7 @@ std::string statistic_of(const ServingMeasure& measure) {
 }
 
 /// The row's measurement of a figure; of several that of the statistic ("p50" is the median), else
-/// the mean. Null: it has none, or of a p99 nothing but what is in the middle.
+/// the mean or what is in the middle. Null: it has none.
 const ServingMeasure* measure_of(const ServingRow& row, std::string_view figure,
                                  std::string_view statistic) {
   const std::string wanted = figure.ends_with("_s") && !figure.ends_with("_per_s")
@@ -314,9 +315,9 @@ const ServingMeasure* measure_of(const ServingRow& row, std::string_view figure,
   const ServingMeasure* found = nullptr;
   const std::string of = statistic == "p50" ? "median" : std::string(statistic);
   for (const ServingMeasure& each : row.measured) {
-    if (each.name != wanted || each.p99 != (of == "p99")) continue;
+    if (each.name != wanted) continue;
     if (statistic_of(each) == of) return &each;
-    if (found == nullptr || each.mean) found = &each;
+    if (!each.p99 && (found == nullptr || each.mean)) found = &each;
   }
   return found;
 }
@@ -374,7 +375,7 @@ void add_written(const Json& value, const std::string& path, FieldExplanation& o
     return;
   }
   constexpr std::size_t kMostText = 60;
-  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  std::string text = value.is_string() ? value.get<std::string>() : write_json(value);
   if (text.size() > kMostText) text = text.substr(0, kMostText - 3) + "...";
   out.inputs.push_back({.name = path,
                         .path = path,

@@ -163,7 +163,9 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, RowDraft& ou
   if (row.cuda_graph == true) stack.launch_interval = Seconds{};
   if (row.cuda_graph == true) {
     stack.expert_host_layer = stack.expert_host_expert = Seconds{};
-    stack.elementwise.expert_bias_bytes = 0;
+    if (draft.model.biases && draft.model.experts.count > 0) {
+      stack.elementwise.expert_bias_bytes = 0;
+    }
   }
   if (row.partial_graph) leave_partial_graphs(stack);
   if (row.gradient_bytes) stack.communication.gradient_bytes = *row.gradient_bytes;

@@ -152,7 +152,7 @@ TEST_CASE("claims: the page says what is claimed, whether it holds, why, and the
     }
   };
   check(small_job(expect("mfu<0.9"), "table", page));
-  CHECK(read_text_file(page).find("<li>MFU &lt; 90 %: it is ") != std::string::npos);
+  CHECK(read_text_file(page).find("<li>MFU &lt; 90\u00a0%: it is ") != std::string::npos);
   check(small_queue(expect("makespan_s>=7200"), "table", page));
   check(small_service(expect("served==50"), "table", page));
 }

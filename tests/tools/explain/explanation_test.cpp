@@ -252,6 +252,7 @@ TEST_CASE("lockstep explain: of a service the model, its interval and the neares
   REQUIRE(p99.nearest.size() == 5);
   for (const NearbyRun& service : p99.nearest) {
     CHECK(service.figure == "ttft_s");
+    CHECK_FALSE(service.statistic.empty());
     CHECK(service.measured > 0);
     CHECK(service.predicted > 0);
   }
