@@ -76,6 +76,7 @@ constexpr std::array kOperationRows{
     OperationRow{"gated_norm", ModelOperator::recurrence},
     OperationRow{"router", ModelOperator::router},
     OperationRow{"routing", ModelOperator::router},
+    OperationRow{"expert_bias", ModelOperator::permute},
     OperationRow{"permute", ModelOperator::permute},
     OperationRow{"expert_up", ModelOperator::experts},
     OperationRow{"expert_down", ModelOperator::experts},

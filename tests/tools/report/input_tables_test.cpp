@@ -148,7 +148,7 @@ TEST_CASE("pages: a model without causal masks has one MFU") {
   if (!pages_can_be_made()) return;
   const std::string page = page_written({"run", kScenarioFolder + "flux1-dev-fsdp2.json"});
   CHECK_FALSE(contains(page, "causal</"));
-  CHECK(contains(page, ">&lt;0.001\u00a0GiB<"));  // its output layer's memory, a power of ten before
+  CHECK(contains(page, ">&lt;0.001\u00a0GiB<"));  // its output layer
   CHECK(contains(page, "no run among these of a diffusion model"));
 }
 
