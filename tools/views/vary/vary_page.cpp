@@ -51,8 +51,13 @@ std::vector<Compared> compared_in(const Varied& varied) {
     for (const std::vector<VariedPoint>& of_point : points) {
       const auto at =
           several ? std::ranges::find(of_point, op, &VariedPoint::op) : of_point.begin();
-      one.varied.points.push_back(at != of_point.end() ? *at
-                                                       : VariedPoint{of_point.front().values});
+      if (at != of_point.end()) {
+        one.varied.points.push_back(*at);
+      } else {
+        VariedPoint& lacking = one.varied.points.emplace_back();
+        lacking.values = of_point.front().values;
+        lacking.error = of_point.front().error;
+      }
     }
   }
   return out;
