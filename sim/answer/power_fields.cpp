@@ -280,7 +280,8 @@ FieldTable<Powered> power_table(bool stages) {
            [](const Powered& r) {
              return r.power.site_nodes ? r.scenario.power->site_limit : std::nullopt;
            })
-      .add("site_nodes", Better::more, "Nodes that fit under it.",
+      .add("site_nodes", Better::more,
+           "Nodes that fit under it; with run.site in the hour of the highest PUE.",
            [](const Powered& r) { return r.power.site_nodes; });
   return out;
 }
