@@ -153,8 +153,8 @@ std::vector<PageCell> spares_row(const CampaignResult& result) {
 /// Losses with what they take of the GPU-hours, and of the money where a price is known.
 PageTable waterfall_table(const CampaignResult& result, std::span<const WaterfallPart> parts) {
   // Of GPUs that are not there yet nobody pays the hours: lots have sums of their own.
-  const std::optional<double> price =
-      result.fleet ? std::nullopt : result.scenario.usd_per_gpu_hour;
+  const bool priced = result.scenario.usd_per_gpu_hour && !result.fleet;
+  const double price = result.scenario.usd_per_gpu_hour.value_or(0);
   PageTable table{
       .columns = {{.title = "Part"},
                   {.title = "Share",
@@ -164,7 +164,7 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
                    .numeric = true,
                    .about = result.fleet ? "as if all were there from the start" : ""}},
   };
-  if (price) table.columns.push_back({.title = "Rent", .numeric = true});
+  if (priced) table.columns.push_back({.title = "Rent", .numeric = true});
   table.columns.push_back({.title = "What attacks it"});
   for (const WaterfallPart& part : parts) {
     const double sign = part.is_loss() ? -1 : 1;
@@ -174,7 +174,7 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
         {.content = part.is_loss() ? escaped(part.name) : strong(part.name)},
         {.content = part.is_loss() ? escaped(share) : strong(share), .sort = sign * part.share},
         PageCell::number(page_count(hours), hours)};
-    if (price) row.push_back(PageCell::number(page_usd(hours * *price), hours * *price));
+    if (priced) row.push_back(PageCell::number(page_usd(hours * price), hours * price));
     row.push_back(PageCell::text(part.about));
     table.rows.push_back(std::move(row));
   }
