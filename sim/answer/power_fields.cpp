@@ -280,8 +280,7 @@ FieldTable<Powered> power_table(bool stages) {
            [](const Powered& r) {
              return r.power.site_nodes ? r.scenario.power->site_limit : std::nullopt;
            })
-      .add("site_nodes", Better::more,
-           "Nodes that fit under it; with run.site in the hour of the highest PUE.",
+      .add("site_nodes", Better::more, "Nodes that fit under it.",
            [](const Powered& r) { return r.power.site_nodes; });
   return out;
 }

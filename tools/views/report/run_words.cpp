@@ -113,14 +113,18 @@ Html lots_sentence(const CampaignResult& result) {
 Html site_sentence(const CampaignResult& result) {
   const double slowed = result.summary.site_slowed_s, stopped = result.summary.site_stopped_s;
   if (!result.site || slowed + stopped <= 0) return {};
+  // Slow steps whose work was lost are booked as that work.
+  const double slower = result.summary.wall_s.mean *
+                        result.summary.shares[static_cast<std::size_t>(RunBucket::degraded)];
+  const std::string some = slowed > 1.001 * slower ? ", in part in work that was done again" : "";
   if (stopped <= 0) {
     return escaped(" Limits of the site take ") + strong(page_duration(slowed)) +
-           escaped(" of full speed.");
+           escaped(" of full speed" + some + ".");
   }
   const Html stops = escaped(" Stops without power take ") + strong(page_duration(stopped));
   if (slowed <= 0) return stops + escaped(".");
   return stops + escaped(", limits of the site ") + strong(page_duration(slowed)) +
-         escaped(" of full speed.");
+         escaped(" of full speed" + some + ".");
 }
 
 /// What is paid for time that advances nothing, and for GPUs that stand by.
