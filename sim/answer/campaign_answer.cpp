@@ -1,6 +1,7 @@
 #include "sim/answer/campaign_answer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
@@ -34,6 +35,17 @@ RunBill bill_of_site(const CampaignResult& result) {
       usage_of(site_bill(*result.site->plan, result.site->books), to_seconds(run.wall),
                steps * result.tokens_per_step(), steps * result.plan.flops_per_step);
   return {.usage = usage, .cost = cost_of(scenario.power->cost, result.power->holdings, usage)};
+}
+
+/// Nodes under the limit in the hour in which cooling takes most; those of a step are at one
+/// outside temperature.
+void fit_under_limit(const PowerSpec& spec, const SiteBooks& books, StepPower& power) {
+  if (!power.site_nodes) return;
+  double highest = 0;
+  for (const SiteHourBook& hour : books.hours) highest = std::max(highest, hour.pue);
+  if (highest <= 0) return;
+  const Watts node = highest / power.pue / power.holdings.nodes * power.facility_meter.high;
+  power.site_nodes = static_cast<int>(std::floor(*spec.site_limit / node));
 }
 
 /// The mean run, as sums.
@@ -121,9 +133,16 @@ StepPower power_of_repeated(CampaignResult& result) {
 
 std::span<const RunBucketName, kRunBuckets> run_bucket_names() { return kRunBucketNames; }
 
-double CampaignResult::gpu_hours() const { return summary.wall_s.mean / 3600 * work().gpus(); }
+double CampaignResult::gpu_hours() const {
+  return fleet ? fleet->used_gpu_hours(Seconds{summary.wall_s.mean}) : whole_gpu_hours();
+}
+
+double CampaignResult::whole_gpu_hours() const {
+  return summary.wall_s.mean / 3600 * work().gpus();
+}
 
 double CampaignResult::held_gpu_hours() const {
+  if (fleet) return fleet->held_gpu_hours(Seconds{summary.wall_s.mean});
   return gpu_hours() * (1 + 1.0 * reserved_nodes(plan.campaign.spares) / work().nodes());
 }
 
@@ -223,6 +242,7 @@ void add_step(CampaignResult& result, const RunSpec& run) {
         SiteAnswer{.plan = result.site_plan,
                    .books = site_books(*result.site_plan, *result.typical, result.typical_number)};
     take_peak(result.site->books.power.highest, *result.power);
+    fit_under_limit(*scenario.power, result.site->books, *result.power);
     result.plan.assumptions.emplace_back(
         "run.site: energy, water, carbon and money are those of the run whose goodput is the "
         "median, hour by hour");

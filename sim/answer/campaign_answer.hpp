@@ -86,8 +86,12 @@ struct CampaignResult {
     return summary.wall_s.mean * summary.shares[0] / plan.step_s;
   }
   [[nodiscard]] double tokens_per_step() const;
-  [[nodiscard]] double gpu_hours() const;  ///< of the job's GPUs
+  /// Of the job's GPUs; where its machines come in lots of those that it runs on.
+  [[nodiscard]] double gpu_hours() const;
+  /// Of all GPUs that the job is laid out for, as if they were there all the time.
+  [[nodiscard]] double whole_gpu_hours() const;
   /// Of the job's GPUs and of the hot spares, which wait for it alone: what is owned or rented.
+  /// Where machines come in lots, of those that are there.
   [[nodiscard]] double held_gpu_hours() const;
   /// What a cloud asks for the latter; empty: no price is known.
   [[nodiscard]] std::optional<double> rent_usd() const;

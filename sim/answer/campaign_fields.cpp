@@ -83,10 +83,13 @@ void add_run_times(FieldTable<Run>& fields) {
            [](const Run& r) { return r.steps() * r.tokens_per_step(); })
       .add("gpus", "GPUs that the job uses.", [](const Run& r) { return r.work().gpus(); })
       .add("nodes", "Nodes that the job uses.", [](const Run& r) { return r.work().nodes(); })
-      .add("gpu_hours", Better::less, "GPU hours of the job.",
+      .add("gpu_hours", Better::less,
+           "GPU hours of the job; with run.purchase of the nodes that it runs on.",
            [](const Run& r) { return r.gpu_hours(); })
       .add("held_gpu_hours", Better::less,
-           "GPU hours with the hot spares, which are owned or rented all the time.",
+           "GPU hours with the hot spares, which are owned or rented all the time; with "
+           "run.purchase "
+           "of the nodes that are there.",
            [](const Run& r) { return r.held_gpu_hours(); })
       .add("trajectories", "Runs that were drawn at random.",
            [](const Run& r) { return r.summary.trajectories; })

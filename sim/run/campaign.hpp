@@ -40,6 +40,12 @@ struct SitePace {
 /// The pace from a moment on; asked with rising times.
 using PaceLaw = std::function<SitePace(RunTime now)>;
 
+/// From a moment of the run on: the share of its nodes that are there.
+struct NodesThere {
+  RunTime from = 0;
+  double share = 1;
+};
+
 /// A run that is not done after so many times its work is given up.
 constexpr int kGivenUpAfter = 100;
 
@@ -51,6 +57,9 @@ struct Campaign {
   /// The run ends then at the latest; 0: when its work is done, or it is given up.
   RunTime horizon = 0;
   std::vector<FailureMode> modes;
+  /// Rising in time; empty: all nodes, from the start. Modes that say themselves when their
+  /// components are there go by that; of the others only what is there fails.
+  std::vector<NodesThere> nodes_there;
   /// Instead of drawing failures of the modes: these, rising in time.
   std::vector<LoggedFailure> log;
   /// Nodes that a failure of each scope takes down.

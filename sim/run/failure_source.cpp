@@ -19,7 +19,8 @@ double mean_of_unit_weibull(double shape) {
 FailureSource::FailureSource(const Campaign& campaign, std::uint32_t trajectory, RunTime until)
     : logged_(!campaign.log.empty()),
       name_{.seed = campaign.seed, .trajectory = trajectory},
-      until_(until) {
+      until_(until),
+      nodes_there_(campaign.nodes_there) {
   for (const LoggedFailure& failure : campaign.log) {
     if (failure.at >= until_) break;
     processes_.push_back({.mode = failure.mode, .scale_ns = 0, .shape = 1, .gone = until_});
@@ -36,6 +37,11 @@ FailureSource::FailureSource(const Campaign& campaign, std::uint32_t trajectory,
     const auto add = [&](std::uint32_t count, RunTime from, RunTime gone) {
       for (std::uint32_t c = 0; c < count; ++c) {
         processes_.push_back({m, scale, mode.shape, away, gone});
+        if (!mode.there.empty()) {
+          processes_.back().place = -1;
+        } else if (each) {
+          processes_.back().place = (c + 0.5) / count;
+        }
         draw(static_cast<std::uint32_t>(processes_.size() - 1), from);
       }
     };
@@ -48,6 +54,31 @@ FailureSource::FailureSource(const Campaign& campaign, std::uint32_t trajectory,
 }
 
 void FailureSource::draw(std::uint32_t process, RunTime from) {
+  while (const std::optional<RunTime> at = draw_failure(process, from)) {
+    if (is_there(process, *at)) {
+      heap_.push({*at, process});
+      return;
+    }
+    from = *at;
+  }
+}
+
+bool FailureSource::is_there(std::uint32_t process, RunTime at) const {
+  double share = 1;
+  for (const NodesThere& part : nodes_there_) {
+    if (part.from > at) break;
+    share = part.share;
+  }
+  if (share >= 1) return true;
+  const Process& of = processes_[process];
+  if (of.place) return *of.place < share;
+  StreamName name = name_;
+  name.component = process;
+  name.purpose = purpose_of(RunDraw::presence, of.drawn);
+  return RandomStream(name).uniform() < share;
+}
+
+std::optional<RunTime> FailureSource::draw_failure(std::uint32_t process, RunTime from) {
   Process& of = processes_[process];
   StreamName name = name_;
   name.component = process;
@@ -58,8 +89,8 @@ void FailureSource::draw(std::uint32_t process, RunTime from) {
   const double wait = unit * of.scale_ns;
   const auto left = static_cast<double>(of.gone - from);
   // Nanoseconds after the end of the run are never asked for, and might not fit.
-  if (wait >= left) return;
-  heap_.push({from + static_cast<RunTime>(wait), process});
+  if (wait >= left) return std::nullopt;
+  return from + static_cast<RunTime>(wait);
 }
 
 /// Of the failure that was drawn last.

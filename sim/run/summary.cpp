@@ -106,6 +106,7 @@ RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult>
     out.site_stops += r.site_stops / n;
     out.site_stopped_s += to_seconds(r.site_stopped).base_units() / n;
     out.site_slowed_s += to_seconds(r.site_slowed).base_units() / n;
+    out.machines_missing_s += to_seconds(r.machines_missing).base_units() / n;
     if (r.work == to_run_time(campaign.work)) out.finished += 1 / n;
   }
   for (std::size_t b = 0; b < books.size(); ++b) out.shares[b] = all > 0 ? books[b] / all : 0;

@@ -64,7 +64,8 @@ struct RunSummary {
   double checkpoints = 0, fallbacks = 0;  ///< means
   /// Means: times that the site gave no power, what they cost, what its pace slowed the job by.
   double site_stops = 0, site_stopped_s = 0, site_slowed_s = 0;
-  double finished = 0;  ///< share of trajectories that did all of their work
+  double machines_missing_s = 0;  ///< mean: what machines that are not there slowed the job by
+  double finished = 0;            ///< share of trajectories that did all of their work
 };
 RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult> results);
 

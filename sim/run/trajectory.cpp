@@ -99,6 +99,10 @@ class Trajectory {
     if (done > left || dt >= time_for(left)) done = left;
     books_.work += done;
     pending_.charge_slowest(dt);
+    if (pace_.machines < 1) {
+      books_.out.machines_missing +=
+          static_cast<RunTime>(static_cast<double>(dt) * (1 - pace_.machines));
+    }
     if (pace_.speed < 1) {
       books_.out.site_slowed +=
           static_cast<RunTime>(static_cast<double>(dt) * (pace_.machines - pace_.speed));

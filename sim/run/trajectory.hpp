@@ -35,6 +35,7 @@ struct TrajectoryResult {
   std::uint32_t site_stops = 0;  ///< of the interruptions: times that the site gave no power
   RunTime site_stopped = 0;      ///< that they cost: until it trained on from where it had been
   RunTime site_slowed = 0;       ///< by how much the site's pace slowed or paused the job
+  RunTime machines_missing = 0;  ///< and by how much machines that are not there did
   /// Where asked for. Phases begin at 0 and rise; with the wall time they add up to the buckets.
   std::vector<RunEvent> events;
   std::vector<RunPhase> phases;

@@ -307,6 +307,7 @@ FleetStep step_on(const std::vector<LotKind>& kinds, const std::vector<int>& nod
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     out.nodes += nodes[k];
     out.used += mixed.used[k];
+    out.used_gpus += mixed.used[k] * kinds[k].card.gpus;
     if (mixed.used[k] == 0) out.apart += nodes[k];
     out.more_work += mixed.used[k] * (kinds[k].work_share - 1);
     out.more_idle += (nodes[k] - mixed.used[k]) * (kinds[k].idle_share - 1);
@@ -330,6 +331,7 @@ FleetStep fastest(std::vector<LotKind>& kinds, const std::vector<int>& nodes) {
     best.more_idle += idle * (kinds[k].idle_share - 1);
   }
   best.more_work = best.used * (kinds[best.kind].work_share - 1);
+  best.used_gpus = best.used * kinds[best.kind].card.gpus;
   best.nodes = all;
   return best;
 }
@@ -433,6 +435,16 @@ struct PriceBesideLots {
   double usd;
   std::string_view allowed;
 };
+
+/// Share of the time that nodes of a spot lot are there: the mean long after the start.
+double share_there(const Fleet& fleet, const Lot& lot) {
+  if (lot.taken_away <= Seconds{}) return 1;
+  return lot.taken_away / (lot.taken_away + fleet.returns);
+}
+
+int gpus_of(const Fleet& fleet, const Lot& lot) {
+  return lot.kind ? lot.kind->gpus : fleet.gpus_per_node;
+}
 
 /// Books the payments of one plan.
 class Ledger {
@@ -539,22 +551,12 @@ class Ledger {
     pay_term(from, from + term, monthly / kMonthSpan, &MonthMoney::leased);
   }
 
-  /// Share of the time that nodes of a spot lot are there: the mean long after the start.
-  [[nodiscard]] double share_there(const Lot& lot) const {
-    if (lot.taken_away <= Seconds{}) return 1;
-    return lot.taken_away / (lot.taken_away + fleet_.returns);
-  }
-
-  [[nodiscard]] int gpus_of(const Lot& lot) const {
-    return lot.kind ? lot.kind->gpus : fleet_.gpus_per_node;
-  }
-
   void hold(const Shipment& each) {
     const Lot& lot = *each.lot;
-    const double nodes = share_there(lot) * each.nodes;
+    const double nodes = share_there(fleet_, lot) * each.nodes;
     const double until = std::min(each.until_s, end_s_);
     const double usd_per_s =
-        factors_.price * lot.usd_per_gpu_hour.value_or(0) * gpus_of(lot) * nodes / 3600;
+        factors_.price * lot.usd_per_gpu_hour.value_or(0) * gpus_of(fleet_, lot) * nodes / 3600;
     spread(each.from_s, until, months_.size(), [&](std::size_t m, double, double length) {
       months_[m].nodes += nodes * length / months_[m].lasts.base_units();
     });
@@ -692,6 +694,28 @@ double Fleet::mean_nodes(Seconds run) const {
   return until > from ? node_seconds / (until - from) : 0;
 }
 
+double Fleet::held_gpu_hours(Seconds run) const {
+  const double from = begins.base_units(), until = from + run.base_units();
+  double seconds = 0;
+  for (const Shipment& each : shipments_of(spec)) {
+    const double length = std::min(each.until_s, until) - std::max(each.from_s, from);
+    seconds += share_there(*this, *each.lot) * gpus_of(*this, *each.lot) * each.nodes *
+               std::max(0.0, length);
+  }
+  return seconds / 3600;
+}
+
+double Fleet::used_gpu_hours(Seconds run) const {
+  const double from = begins.base_units(), until = from + run.base_units();
+  double seconds = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const double length =
+        std::min(end_of_step(steps, i), until) - std::max(steps[i].at.base_units(), from);
+    seconds += steps[i].used_gpus * std::max(0.0, length);
+  }
+  return seconds / 3600;
+}
+
 namespace {
 
 /// Nodes of the kind that the job runs on, without a place in it.
@@ -791,9 +815,10 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& written, Seconds 
   }
   out.assumptions.emplace_back(
       "run.purchase: on fewer nodes the job runs as many replicas as share its batch evenly; it "
-      "grows and shrinks without a stop, and meets the failures of all its nodes from the start; "
+      "grows and shrinks without a stop, and meets the failures of the nodes that it runs on, of "
+      "switches, cables and feeds in proportion; "
       "a node that waits for the run to begin, or has no place in the job, draws what an idle one "
-      "does");
+      "does; network and building are in the price of a lot");
   if (*begins > *first) {
     out.assumptions.push_back(fmt::format(
         "run.purchase: there are nodes for the job on day {:.4g}; it begins on day {:.4g}, when "

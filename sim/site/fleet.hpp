@@ -27,6 +27,7 @@ struct FleetStep {
   /// By how many of the scenario's nodes those that work draw more than their number says, and
   /// those that stand idle; 0 where all are of the scenario's kind.
   double more_work = 0, more_idle = 0;
+  int used_gpus = 0;  ///< of the nodes that the job uses
 
   [[nodiscard]] double working() const { return used + more_work; }
   [[nodiscard]] double standing() const { return nodes - used + more_idle; }
@@ -63,6 +64,10 @@ struct Fleet {
   [[nodiscard]] Seconds soonest(Seconds work) const;
   /// Nodes that are there, averaged over `run` from the moment that it begins.
   [[nodiscard]] double mean_nodes(Seconds run) const;
+  /// GPU-hours of `run`, from the moment that it begins: of the nodes that are there, those of spot
+  /// lots for the share of the time that they are, and of those that the job uses.
+  [[nodiscard]] double held_gpu_hours(Seconds run) const;
+  [[nodiscard]] double used_gpu_hours(Seconds run) const;
   /// At once, from the moment that it begins.
   [[nodiscard]] int most_nodes() const;
   /// While the job runs, when the fewest nodes have no place in it; and how many those are.

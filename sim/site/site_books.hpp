@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -55,8 +56,13 @@ struct SiteMonthBook {
 /// What something brings, and the highest hour of what went through it.
 struct Provision {
   Watts brings, most;
-  /// Never used; below 0: more was drawn than it gives.
-  [[nodiscard]] Watts left() const { return brings - most; }
+  /// Never used; below 0: more was drawn than it gives. Cards are held to what is brought within a
+  /// millionth, which is nothing here.
+  [[nodiscard]] Watts left() const {
+    const Watts out = brings - most;
+    const bool rounding = std::abs(out.base_units()) < 1e-6 * brings.base_units();
+    return rounding ? Watts{} : out;
+  }
 };
 
 /// What the machines' power has room for. The grid carries what the site takes from it, beside sun,

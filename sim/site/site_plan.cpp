@@ -73,6 +73,11 @@ void tell_assumptions(const SitePlan& plan, std::vector<std::string>& out) {
         in_quotes(plan.facility.name),
         kHeatSinks[static_cast<std::size_t>(plan.spec.cooling->sink)]));
   }
+  if (plan.spec.cooling && plan.spec.cooling->sink == HeatSink::wet) {
+    out.emplace_back(
+        "run.site.cooling: towers evaporate water in proportion to the heat that they carry, "
+        "whatever the weather outside");
+  }
   if (!plan.spec.path.empty()) {
     out.emplace_back(
         "run.site.path: units of a bank share what goes through it; the job starts again from its "
@@ -114,6 +119,17 @@ std::vector<Presence> times_there(const PurchaseSpec& spec, const Lot& lot, Seco
     if (each.lot != &lot || until <= from) continue;
     out.push_back({static_cast<std::uint32_t>(each.nodes), from, until});
   }
+  return out;
+}
+
+/// Of the nodes that the job is laid out for, those that it runs on. Empty: always all.
+std::vector<NodesThere> nodes_in_use(const Fleet& fleet, int nodes) {
+  std::vector<NodesThere> out;
+  for (const FleetStep& step : fleet.steps) {
+    const double share = std::min(1.0, static_cast<double>(step.used) / nodes);
+    out.push_back({run_moment(step.at.base_units(), fleet.begins), share});
+  }
+  if (std::ranges::all_of(out, [](const NodesThere& part) { return part.share >= 1; })) out.clear();
   return out;
 }
 
@@ -327,6 +343,7 @@ std::function<PaceLaw(std::uint32_t)> site_pace(std::shared_ptr<const SitePlan> 
 }
 
 void begin_with(const Fleet& fleet, Campaign& campaign) {
+  campaign.nodes_there = nodes_in_use(fleet, campaign.nodes);
   for (const Lot& lot : fleet.spec.lots) {
     const auto mode = std::ranges::find(campaign.modes, mode_name(lot), &FailureMode::name);
     if (lot.terms != LotTerms::spot || mode == campaign.modes.end()) continue;
@@ -348,6 +365,7 @@ SitedCampaign plan_sited(const RunWork& work, const RunSpec& run, LotSpares spar
     if (run.site && run.site->priced) fleet->usd_per_kwh = mean_tariff(*run.site);
     assumptions.insert(assumptions.end(), fleet->assumptions.begin(), fleet->assumptions.end());
     add_spot_modes(*run.purchase, fleet->begins, out.plan);
+    campaign.nodes_there = nodes_in_use(*fleet, campaign.nodes);
     take_spares_from_lots(scenario, *fleet, spares, out.plan);
     out.fleet = fleet;
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <map>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -60,6 +61,69 @@ TEST_CASE("a dataset in tiers: the answer says what limits, and its months add u
     usd += of(tier, "usd");
   }
   CHECK(usd == doctest::Approx(of(data, "storage_usd")).epsilon(1e-9));
+}
+
+TEST_CASE("sites that ship: nodes fit under the limit in the hour of the highest PUE") {
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/page.html";
+  const test::Ran ran = test::lockstep_with(
+      {"run", LOCKSTEP_SOURCE_DIR "/scenarios/site/year-300-mw-220k-gpus.json", "--trajectories",
+       "1", "--set", "expect={}", "--report", page, "--format", "json"});
+  CAPTURE(ran.err);
+  REQUIRE(ran.exit == Exit::ok);
+  const Json answer = Json::parse(ran.out);
+  const std::string text = read_text_file(page);
+  std::smatch tile;
+  REQUIRE(std::regex_search(text, tile,
+                            std::regex("nodes fit under [^<]*highest PUE</dt><dd>([0-9,]+)")));
+  std::string digits = tile[1];
+  std::erase(digits, ',');
+  const double fit = std::stod(digits);
+  // As many as draw the limit where the nodes that are held draw the run's highest reading.
+  const double held = of(answer, "held_gpu_hours") / of(answer, "wall_s") * 3600 / 8;
+  CHECK(fit == doctest::Approx(of(answer, "site_limit_w") / of(answer, "site_peak_w") * held)
+                   .epsilon(0.005));
+  CHECK(fit < of(answer, "site_limit_w") / of(answer.at("facility_power"), "step_high_w") * held);
+}
+
+TEST_CASE(
+    "machines that come in lots: GPU-hours are of nodes that are there, and so are failures") {
+  const Json answer = answer_to_site("cloud-then-own.json");
+  const Json& lots = answer.at("purchase").at("steps");
+  const double begins = of(lots[0], "at_s"), ends = begins + of(answer, "wall_s");
+  double held = 0, used = 0;
+  for (std::size_t i = 0; i < lots.size(); ++i) {
+    const double until = i + 1 < lots.size() ? std::min(ends, of(lots[i + 1], "at_s")) : ends;
+    const double gpu_hours = (until - of(lots[i], "at_s")) * 8 / 3600;
+    held += of(lots[i], "nodes") * gpu_hours;
+    used += of(lots[i], "used_nodes") * gpu_hours;
+  }
+  CHECK(of(answer, "held_gpu_hours") == doctest::Approx(held).epsilon(1e-9));
+  CHECK(of(answer, "gpu_hours") == doctest::Approx(used).epsilon(1e-9));
+  // Interruptions are as many as the rates say of the GPUs that are used.
+  double rate_s = 0;
+  for (const Json& size : answer.at("mttf_by_rates")) {
+    if (size.at("gpus") == 1024) rate_s = of(size, "mttf_s");
+  }
+  const double expected = used * 3600 / 1024 / rate_s;
+  CHECK(of(answer, "interruptions") == doctest::Approx(expected).epsilon(0.1));
+}
+
+TEST_CASE("sites that ship: slower steps are told by what slows them") {
+  for (const auto& [name, words] :
+       {std::pair{"dataset-in-tiers.json", "Data that come too slowly"},
+        std::pair{"heat-wave.json", "Limits of the site"},
+        std::pair{"cloud-then-own.json", "Machines of lots that are missing"}}) {
+    CAPTURE(name);
+    const test::TemporaryFolder folder;
+    const std::string page = folder.path() + "/page.html";
+    const test::Ran ran =
+        test::lockstep_with({"run", LOCKSTEP_SOURCE_DIR "/scenarios/site/" + std::string(name),
+                             "--trajectories", "3", "--set", "expect={}", "--report", page});
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit == Exit::ok);
+    CHECK(read_text_file(page).find(words) != std::string::npos);
+  }
 }
 
 TEST_CASE("sites that ship: energy balances by month and in sum, and money adds up") {

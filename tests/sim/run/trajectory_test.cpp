@@ -508,6 +508,36 @@ TEST_CASE("failure source: what comes late or goes early is taken away while it 
   CHECK(late == test::near(80 * (200 * 0.25 + 0.0625)).epsilon(0.05));
 }
 
+TEST_CASE("failure source: of nodes that are not there nothing fails") {
+  // A failure in 1000 s of each of 200: 0.2 a second with all of them.
+  for (const double shape : {1.0, 2.0}) {
+    CAPTURE(shape);
+    Campaign campaign;
+    FailureMode mode = hardware(1000, 200);
+    mode.shape = shape;
+    campaign.modes = {mode};
+    const RunTime until = to_run_time(Seconds{100'000});
+    const auto times = [&] {
+      std::vector<RunTime> out;
+      FailureSource source(campaign, 0, until);
+      while (source.next_at() != FailureSource::kNever) out.push_back(source.take().at);
+      return out;
+    };
+    const std::vector<RunTime> all = times();
+    // One lot that is there all the time draws what no lot does.
+    campaign.nodes_there = {{0, 1.0}};
+    CHECK(times() == all);
+    const RunTime second = to_run_time(Seconds{40'000}), third = to_run_time(Seconds{70'000});
+    campaign.nodes_there = {{0, 0.25}, {second, 0}, {third, 0.5}};
+    double early = 0, none = 0, late = 0;
+    for (const RunTime at : times()) ++(at < second ? early : at < third ? none : late);
+    CHECK(none == 0);
+    // Nodes x time x rate in each phase; four standard deviations of a Poisson count.
+    CHECK(std::abs(early - 200 * 0.25 * 40) < 4 * std::sqrt(2000.0));
+    CHECK(std::abs(late - 200 * 0.5 * 30) < 4 * std::sqrt(3000.0));
+  }
+}
+
 TEST_CASE("trajectory: nodes that are taken away are there as the binomial law has it") {
   // 16 of 18 are needed. A node is there 10 of 12 days, or 5 of 7: it cannot go while it is away.
   for (const double stays_days : {10.0, 5.0}) {

@@ -78,6 +78,11 @@ TEST_CASE("fleet: lots add up as they come, and the job runs on replicas that sh
   CHECK(fleet.mean_nodes(days(10)) == doctest::Approx(3));
   // Ten days of 3, twenty of 7, ten of 3 + 2 and ten of 3 + 4.
   CHECK(fleet.mean_nodes(days(50)) == doctest::Approx((10 * 3 + 20 * 7 + 10 * 5 + 10 * 7) / 50.0));
+  // GPU-hours of the nodes that are there, and of those that the job runs on: 2, then 4.
+  CHECK(fleet.held_gpu_hours(days(10)) == doctest::Approx(10 * 24 * 3 * 8));
+  CHECK(fleet.held_gpu_hours(days(50)) ==
+        doctest::Approx((10 * 3 + 20 * 7 + 10 * 5 + 10 * 7) * 24 * 8.0));
+  CHECK(fleet.used_gpu_hours(days(15)) == doctest::Approx((10 * 2 + 5 * 4) * 24 * 8.0));
   CHECK(fleet.pace(0).speed == fleet.steps[0].speed);
   CHECK(fleet.pace(0).until == to_run_time(days(10)));
   CHECK(fleet.pace(to_run_time(days(10))).speed == fleet.steps[1].speed);

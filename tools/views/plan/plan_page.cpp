@@ -29,9 +29,12 @@ namespace {
 std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   const PlanResult& r = answer.result(*answer.shown());
   const std::string path = fmt::format("candidates.{}.", *answer.shown());
-  std::vector<PageFigure> figures{{.value = measure_text(0, r.expected.time_s),
-                                   .label = "of training: " + plan_time_range(r),
-                                   .field = path + "expected.time_s"}};
+  std::vector<PageFigure> figures{
+      {.value = measure_text(0, r.expected.time_s),
+       .label =
+           (r.model.fleet ? "until it is done, with the wait for machines: " : "of training: ") +
+           plan_time_range(r),
+       .field = path + "expected.time_s"}};
   if (is_priced(answer.candidate(*answer.shown()))) {
     figures.push_back({.value = page_usd(r.expected.usd),
                        .label = plan_money_range(r),
@@ -39,21 +42,25 @@ std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   }
   if (const double capital = r.expected.capital.total_usd(); capital > 0) {
     figures.push_back({.value = page_usd(capital),
-                       .label = "of capital to be spent: machines, network, building",
+                       .label = r.model.fleet
+                                    ? "of capital to be spent: machines, with network and building "
+                                      "in a lot's price"
+                                    : "of capital to be spent: machines, network, building",
                        .field = path + "expected.capital_usd"});
   }
-  figures.insert(figures.end(),
-                 {{.value = plan_energy(r.expected.energy_j),
-                   .label = plan_energy_range(r),
-                   .field = path + "expected.energy_j"},
-                  {.value = plan_power(r.expected.peak_w),
-                   .label = fmt::format("highest power of the site: {}; nameplate of its GPUs {}",
-                                        plan_power_range(r.peak_w),
-                                        plan_power(r.model.power.gpu_nameplate.base_units())),
-                   .field = path + "peak_w.point"},
-                  {.value = page_percent(r.chances.all, 1),
-                   .label = "chance to keep all limits",
-                   .field = path + "chances.all"}});
+  figures.insert(
+      figures.end(),
+      {{.value = plan_energy(r.expected.energy_j),
+        .label = plan_energy_range(r),
+        .field = path + "expected.energy_j"},
+       {.value = plan_power(r.expected.peak_w),
+        .label = fmt::format(
+            "highest power of the site, within a step: {}; nameplate of its GPUs {}",
+            plan_power_range(r.peak_w), plan_power(r.model.power.gpu_nameplate.base_units())),
+        .field = path + "peak_w.point"},
+       {.value = page_percent(r.chances.all, 1),
+        .label = "chance to keep all limits",
+        .field = path + "chances.all"}});
   return figures;
 }
 
@@ -204,7 +211,12 @@ PageTable region_table(const PlanAnswer& answer) {
 /// Money by month of a candidate that has a region or a dataset.
 PageTable region_months(const PlanResult& result) {
   PageTable table{.columns = {{.title = "Month", .numeric = true},
-                              {.title = "Written off", .numeric = true},
+                              result.model.fleet
+                                  ? PageColumn{.title = "Machines",
+                                               .numeric = true,
+                                               .about = "payments for lots, and in the last "
+                                                        "month what they are worth then"}
+                                  : PageColumn{.title = "Written off", .numeric = true},
                               {.title = "Running", .numeric = true},
                               {.title = "Rent", .numeric = true},
                               {.title = "Egress", .numeric = true},

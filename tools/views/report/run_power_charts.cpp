@@ -131,9 +131,11 @@ void add_power_figures(Page& page, const CampaignResult& result) {
       result.site
           ? fmt::format(", at {:g} °C outside; under \"Site\" by its hours", spec.outside_celsius)
           : "";
+  const bool held = result.site && result.site->books.capping.capped > Seconds{};
   std::vector<PageFigure> figures{
       {.value = page_watts(mean_power(power.facility).base_units()),
-       .label = "mean of a step, the whole site" + of_step},
+       .label = fmt::format("mean of a step, the whole site{}{}", of_step,
+                            held ? ", before the path holds it back" : "")},
       {.value = page_watts((meter.high - meter.low).base_units()),
        .label = fmt::format(
            "swing that a meter of {} reads: {} to {}", page_setting(spec.meter.base_units()),
@@ -150,7 +152,8 @@ void add_power_figures(Page& page, const CampaignResult& result) {
   if (power.site_nodes) {
     figures.push_back(
         {.value = grouped(*power.site_nodes),
-         .label = fmt::format("nodes fit under {}", page_watts(spec.site_limit->base_units()))});
+         .label = fmt::format("nodes fit under {}{}", page_watts(spec.site_limit->base_units()),
+                              result.site ? " in the run's hour of the highest PUE" : "")});
   }
   page.figures(figures);
 }
@@ -203,6 +206,17 @@ void add_shares_table(Page& page, const StepPower& power) {
     table.rows.push_back(
         {PageCell::text(share_words(share.name)),
          {.content = with_bar(page_percent(joules / all, 1), joules / largest),
+          .sort = joules / all},
+         PageCell::number(page_watts(joules / power.step_s), joules / power.step_s),
+         PageCell::number(page_with(joules / unit.size, unit.name), joules)});
+  }
+  Joules told;
+  for (const PowerShare& share : shares) told += share.energy;
+  // Nodes in reserve are in the site's power, and in no consumer's share of the step.
+  if (const double joules = all - told.base_units(); joules > 1e-6 * all) {
+    table.rows.push_back(
+        {PageCell::text("Nodes in reserve, which idle"),
+         {.content = with_bar(page_percent(joules / all, 1), std::min(1.0, joules / largest)),
           .sort = joules / all},
          PageCell::number(page_watts(joules / power.step_s), joules / power.step_s),
          PageCell::number(page_with(joules / unit.size, unit.name), joules)});

@@ -57,16 +57,6 @@ constexpr std::array<std::string_view, kRunBuckets> kRunRemedies{
     "quicker start of processes and communicators, or faster storage to read from",
     "more spare nodes, or quicker repair"};
 
-std::string remedy_of(RunBucket bucket, const CampaignResult& result) {
-  const bool to_come =
-      result.fleet &&
-      result.fleet->mean_nodes(Seconds{result.summary.wall_s.mean}) < result.scenario.nodes;
-  if (bucket == RunBucket::degraded && to_come) {
-    return "lots that come sooner: steps are slower while machines are still to come";
-  }
-  return std::string(kRunRemedies[static_cast<std::size_t>(bucket)]);
-}
-
 /// "−2.6 %"; what would show as nothing is "< 0.1 %", also where rounding so that all parts add up
 /// took the tenth that a part alone would have.
 std::string share_text(const WaterfallPart& part) {
@@ -149,9 +139,12 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
 /// GPUs that are held beside the job's: none of the wall time that the parts share out.
 std::vector<PageCell> spares_row(const CampaignResult& result) {
   const double hours = result.held_gpu_hours() - result.gpu_hours();
-  std::vector<PageCell> row{PageCell::text("Hot spares, beside these"), PageCell::text("–"),
-                            PageCell::number(page_count(hours), hours)};
-  if (const std::optional<double> price = result.scenario.usd_per_gpu_hour)
+  std::vector<PageCell> row{
+      PageCell::text(result.fleet ? "Nodes without a place in the job, of lots"
+                                  : "Hot spares, beside these"),
+      PageCell::text("–"), PageCell::number(page_count(hours), hours)};
+  const std::optional<double> price = result.scenario.usd_per_gpu_hour;
+  if (price && !result.fleet)
     row.push_back(PageCell::number(page_usd(hours * *price), hours * *price));
   row.push_back(PageCell::text("fewer of them, or warm ones that are in other use"));
   return row;
@@ -159,25 +152,29 @@ std::vector<PageCell> spares_row(const CampaignResult& result) {
 
 /// Losses with what they take of the GPU-hours, and of the money where a price is known.
 PageTable waterfall_table(const CampaignResult& result, std::span<const WaterfallPart> parts) {
-  const std::optional<double> price = result.scenario.usd_per_gpu_hour;
+  // Of GPUs that are not there yet nobody pays the hours: lots have sums of their own.
+  const bool priced = result.scenario.usd_per_gpu_hour && !result.fleet;
+  const double price = result.scenario.usd_per_gpu_hour.value_or(0);
   PageTable table{
       .columns = {{.title = "Part"},
                   {.title = "Share",
                    .numeric = true,
                    .about = "of the peak FLOPs of all GPUs over the wall time"},
-                  {.title = "GPU-hours", .numeric = true}},
+                  {.title = "GPU-hours",
+                   .numeric = true,
+                   .about = result.fleet ? "as if all were there from the start" : ""}},
   };
-  if (price) table.columns.push_back({.title = "Rent", .numeric = true});
+  if (priced) table.columns.push_back({.title = "Rent", .numeric = true});
   table.columns.push_back({.title = "What attacks it"});
   for (const WaterfallPart& part : parts) {
     const double sign = part.is_loss() ? -1 : 1;
     const std::string share = share_text(part);
-    const double hours = part.share * result.gpu_hours();
+    const double hours = part.share * result.whole_gpu_hours();
     std::vector<PageCell> row{
         {.content = part.is_loss() ? escaped(part.name) : strong(part.name)},
         {.content = part.is_loss() ? escaped(share) : strong(share), .sort = sign * part.share},
         PageCell::number(page_count(hours), hours)};
-    if (price) row.push_back(PageCell::number(page_usd(hours * *price), hours * *price));
+    if (priced) row.push_back(PageCell::number(page_usd(hours * price), hours * price));
     row.push_back(PageCell::text(part.about));
     table.rows.push_back(std::move(row));
   }
@@ -201,15 +198,46 @@ double add_other_phases(const RlReport& iteration, double healthy,
 
 }  // namespace
 
+std::vector<WaterfallPart> run_losses(const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  std::vector<WaterfallPart> out;
+  const auto add = [&](std::string name, std::string_view remedy, double share) {
+    out.push_back({Kind::run_loss, std::move(name), std::string(remedy), share});
+  };
+  const double wall = s.wall_s.mean > 0 ? s.wall_s.mean : 1;
+  for (std::size_t b = 1; b < kRunBuckets; ++b) {
+    double left = s.shares[b];
+    if (b == static_cast<std::size_t>(RunBucket::degraded)) {
+      const auto take = [&](std::string name, std::string_view remedy, double share) {
+        const double taken = std::clamp(share, 0.0, left);
+        if (taken > 0) add(std::move(name), remedy, taken);
+        left -= taken;
+      };
+      // What is left after machines and site runs as fast as its data come.
+      const double missing = s.machines_missing_s / wall, site = s.site_slowed_s / wall;
+      take("Machines of lots that are missing", "lots that come sooner, and stay longer", missing);
+      take("Limits of the site", "more of what binds: \"Site\" has it", site);
+      take("Data that come too slowly", "faster storage, or more CPUs that load data",
+           (s.shares[0] + s.shares[b] - missing - site) * (1 - result.plan.data_speed));
+      constexpr double kRounding = 1e-9;
+      if (left < kRounding && !out.empty()) {
+        out.back().share += left;
+        left = 0;
+      }
+    }
+    add(std::string(run_bucket_names()[b].words), kRunRemedies[b], left);
+  }
+  return out;
+}
+
 std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   std::vector<WaterfallPart> parts{{Kind::whole, "Peak FLOPs × wall time", {}, 1, 100}};
-  const std::vector<double> printed = percentages_that_add_up(s.shares);
-  std::vector<WaterfallPart> losses;
-  for (std::size_t b = 1; b < kRunBuckets; ++b) {
-    losses.push_back({Kind::run_loss, std::string(run_bucket_names()[b].words),
-                      remedy_of(static_cast<RunBucket>(b), result), s.shares[b], printed[b]});
-  }
+  std::vector<WaterfallPart> losses = run_losses(result);
+  std::vector<double> shares{s.shares[0]};
+  for (const WaterfallPart& loss : losses) shares.push_back(loss.share);
+  const std::vector<double> printed = percentages_that_add_up(shares);
+  for (std::size_t i = 0; i < losses.size(); ++i) losses[i].printed = printed[i + 1];
   add_losses(parts, losses, "All other wall time");
   parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0], printed[0]});
   const StepReport& step = result.step;

@@ -30,6 +30,11 @@ struct WaterfallPart {
   [[nodiscard]] bool is_loss() const { return kind == Kind::run_loss || kind == Kind::step_loss; }
 };
 
+/// What wall time is lost to, bucket by bucket; of slower steps, each of their causes that a run
+/// tells apart: machines of lots that are missing, the site, the data, and all others. In no order
+/// of size.
+std::vector<WaterfallPart> run_losses(const CampaignResult& result);
+
 /// From the top: losses of wall time by share, what is left, losses of its steps by share, what is
 /// left. Losses and the last part add up to 1, and as printed to 100.0. Without a step (step_s 0)
 /// it ends at the steps. Useful FLOPs count attention as a causal model needs it, as StepReport's

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <utility>
+#include <vector>
 
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/base/number_text.hpp"
 #include "sim/answer/site_limit.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/run_waterfall.hpp"
 #include "tools/views/run/campaign_result.hpp"
 #include "tools/views/run/rent_words.hpp"
 
@@ -26,21 +29,26 @@ Html goodput_sentence(const RunSummary& summary) {
                                    page_percent(summary.goodput.half_width, 2), runs));
 }
 
-/// A bucket's share as the table below has it, whose shares add up to 100 %; with more decimals
-/// where the table's one would be 0.
-std::string as_in_table(const RunSummary& summary, std::size_t bucket) {
-  const double shown = percentages_that_add_up(summary.shares)[bucket];
-  if (summary.shares[bucket] < 0.01 || shown >= 100) return telling_percent(summary.shares[bucket]);
+/// A loss as the table below has it, whose shares add up to 100 %; with more decimals where the
+/// table's one would be 0.
+std::string as_in_table(const RunSummary& summary, const std::vector<WaterfallPart>& losses,
+                        std::size_t which) {
+  std::vector<double> shares{summary.shares[0]};
+  for (const WaterfallPart& loss : losses) shares.push_back(loss.share);
+  const double shown = percentages_that_add_up(shares)[which + 1], share = losses[which].share;
+  if (share < 0.01 || shown >= 100) return telling_percent(share);
   return page_percent(shown / 100, 1);
 }
 
-/// The bucket, and the cause, that take most.
-Html losses_sentences(const RunSummary& summary) {
-  const auto most = std::ranges::max_element(summary.shares.begin() + 1, summary.shares.end());
-  if (*most <= 0) return escaped(" Nothing is lost.");
-  const auto bucket = static_cast<std::size_t>(most - summary.shares.begin());
-  Html out = escaped(" Of the rest, ") + strong(in_sentence(run_bucket_names()[bucket].words)) +
-             escaped(fmt::format(" takes most, {}.", as_in_table(summary, bucket)));
+/// What takes most of the wall time, and the cause that does.
+Html losses_sentences(const CampaignResult& result) {
+  const RunSummary& summary = result.summary;
+  const std::vector<WaterfallPart> losses = run_losses(result);
+  const auto most = std::ranges::max_element(losses, {}, &WaterfallPart::share);
+  if (most->share <= 0) return escaped(" Nothing is lost.");
+  const auto which = static_cast<std::size_t>(most - losses.begin());
+  Html out = escaped(" Of the rest, ") + strong(in_sentence(most->name)) +
+             escaped(fmt::format(" takes most, {}.", as_in_table(summary, losses, which)));
   if (summary.modes.empty()) return out;
   const ModeSummary& mode = *std::ranges::max_element(summary.modes, {}, &ModeSummary::cost_s);
   if (mode.cost_s <= 0) return out;
@@ -79,7 +87,10 @@ Html interval_sentence(const CampaignResult& result) {
     return escaped(
         fmt::format(" No checkpoint interval is noticeably better than the {} given.", given));
   }
-  return escaped(" A checkpoint every ") +
+  // Of several tiers it is the first one's.
+  const std::vector<CheckpointTier>& tiers = result.plan.campaign.tiers;
+  const std::string where = tiers.size() > 1 ? " to " + tiers.front().name : "";
+  return escaped(fmt::format(" A checkpoint{} every ", where)) +
          strong(page_setting(optimum.best.interval.base_units())) +
          escaped(fmt::format(" instead of every {} would bring goodput to ", given)) +
          strong(telling_percent(optimum.best.goodput)) +
@@ -102,20 +113,25 @@ Html lots_sentence(const CampaignResult& result) {
 Html site_sentence(const CampaignResult& result) {
   const double slowed = result.summary.site_slowed_s, stopped = result.summary.site_stopped_s;
   if (!result.site || slowed + stopped <= 0) return {};
+  // Slow steps whose work was lost are booked as that work.
+  const double slower = result.summary.wall_s.mean *
+                        result.summary.shares[static_cast<std::size_t>(RunBucket::degraded)];
+  const std::string some = slowed > 1.001 * slower ? ", in part in work that was done again" : "";
   if (stopped <= 0) {
     return escaped(" Limits of the site take ") + strong(page_duration(slowed)) +
-           escaped(" of full speed.");
+           escaped(" of full speed" + some + ".");
   }
   const Html stops = escaped(" Stops without power take ") + strong(page_duration(stopped));
   if (slowed <= 0) return stops + escaped(".");
   return stops + escaped(", limits of the site ") + strong(page_duration(slowed)) +
-         escaped(" of full speed.");
+         escaped(" of full speed" + some + ".");
 }
 
 /// What is paid for time that advances nothing, and for GPUs that stand by.
 Html money_sentence(const CampaignResult& result) {
   const std::optional<double> rent = result.rent_usd();
-  if (!rent) return {};
+  // Lots are paid for as they are bought.
+  if (!rent || result.fleet) return {};
   const double used = *result.scenario.usd_per_gpu_hour * result.gpu_hours();
   const double spares = *rent - used;
   return escaped(fmt::format(" Of {} for the GPU-hours, ", page_usd(*rent))) +
@@ -125,11 +141,22 @@ Html money_sentence(const CampaignResult& result) {
                      : " buys no training.");
 }
 
+/// With more digits where both ends would read the same.
+std::pair<std::string, std::string> interval_texts(double low_s, double high_s) {
+  std::pair<std::string, std::string> out{page_duration(low_s), page_duration(high_s)};
+  if (out.first == out.second) {
+    constexpr double kDay = 86'400;
+    const auto days = [](double s) { return fmt::format("{:.6g} days", s / kDay); };
+    out = {days(low_s), days(high_s)};
+  }
+  return out;
+}
+
 PageFigure wall_figure(const SampleMean& wall) {
   std::string label = "wall time";
   if (wall.high - wall.low > 0.001 * wall.mean) {
-    label +=
-        fmt::format(", 90 % interval {} to {}", page_duration(wall.low), page_duration(wall.high));
+    const auto [low, high] = interval_texts(wall.low, wall.high);
+    label += fmt::format(", 90 % interval {} to {}", low, high);
   }
   return {.value = page_duration(wall.mean), .label = label, .field = "wall_s"};
 }
@@ -218,8 +245,8 @@ Html run_headline(const CampaignResult& result) {
   if (const std::string unsaved = unsaved_text(result); !unsaved.empty()) {
     out += strong("Checkpoints: ") + escaped(unsaved + ". ");
   }
-  out += goodput_sentence(result.summary) + losses_sentences(result.summary) +
-         lots_sentence(result) + site_sentence(result);
+  out += goodput_sentence(result.summary) + losses_sentences(result) + lots_sentence(result) +
+         site_sentence(result);
   if (result.power) {
     const std::string warning = limit_warning(*result.power, *result.scenario.power);
     if (!warning.empty()) out += escaped(" Power limit ") + strong(warning) + escaped(".");

@@ -72,7 +72,7 @@ std::string bill_lines(const CampaignResult& result) {
         "Cost", kCampaignLabels,
         fmt::format(
             "{} USD: {} spent on machines as they come, energy, people "
-            "and interest, {} of it worth at the end{}{}",
+            "and interest, {} USD of it worth at the end{}{}",
             compact(money.usd()), compact(money.spent() + money.interest), compact(-money.residual),
             and_storage(result, money.usd()),
             per_trillion_tokens(result, money.usd(), result.steps() * result.tokens_per_step())));
@@ -363,10 +363,16 @@ std::string headline(const CampaignResult& result) {
       labelled_line("Useful FLOPs", kCampaignLabels,
                     fmt::format("{} of the peak over the whole run (MFU {} x goodput)",
                                 run_percent(result.mfu * s.goodput.mean), run_percent(result.mfu)));
-  out += labelled_line(
-      "Wall time", kCampaignLabels,
-      fmt::format("{} (5th to 95th percentile: {} to {})", duration_text(s.wall_s.mean),
-                  duration_text(s.wall_s.low), duration_text(s.wall_s.high)));
+  std::string low = duration_text(s.wall_s.low), high = duration_text(s.wall_s.high);
+  if (low == high && s.wall_s.low < s.wall_s.high) {
+    // Both ends would read the same.
+    constexpr double kDay = 86'400;
+    low = fmt::format("{:.6g}", s.wall_s.low / kDay);
+    high = fmt::format("{:.6g} days", s.wall_s.high / kDay);
+  }
+  out += labelled_line("Wall time", kCampaignLabels,
+                       fmt::format("{} (5th to 95th percentile: {} to {})",
+                                   duration_text(s.wall_s.mean), low, high));
   const double steps = result.steps();
   out += labelled_line(
       "Trained", kCampaignLabels,
