@@ -88,8 +88,7 @@ void add_run_times(FieldTable<Run>& fields) {
            [](const Run& r) { return r.gpu_hours(); })
       .add("held_gpu_hours", Better::less,
            "GPU hours with the hot spares, which are owned or rented all the time; with "
-           "run.purchase "
-           "of the nodes that are there.",
+           "run.purchase of the nodes that are there.",
            [](const Run& r) { return r.held_gpu_hours(); })
       .add("trajectories", "Runs that were drawn at random.",
            [](const Run& r) { return r.summary.trajectories; })

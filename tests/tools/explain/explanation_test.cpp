@@ -242,6 +242,12 @@ TEST_CASE("lockstep explain: a number below the first level, with inputs beside 
   CHECK(wrong.err.ends_with("Did you mean \"stages.0.memory.weights_gib\"?\n"));
 }
 
+TEST_CASE("a run's GPU-hours without lots are those of its GPUs over its wall time") {
+  const ScenarioAnswer answer = explained_answer("llama3-405b-54days.json", {"run.trajectories=2"});
+  const double hours = answer.number("gpus").value() * answer.number("wall_s").value() / 3600;
+  CHECK(answer.number("gpu_hours").value() == doctest::Approx(hours).epsilon(1e-11));
+}
+
 TEST_CASE("lockstep explain: of a service the model, its interval and the nearest services") {
   const ScenarioAnswer answer =
       explained_answer("serving/llama3-70b-h100-chat.json", {"serving.load.requests=200"});
