@@ -71,6 +71,22 @@ Seconds product_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat fo
   return law.launch + Seconds{both};
 }
 
+double experts_met(double count, double per_token, double tokens, double popularity) {
+  const double share = per_token / count;
+  if (popularity == 0 || share >= 1) return count * (1 - std::pow(1 - share, tokens));
+  // A beta distribution's parameters; at the most, all tokens have the same experts.
+  constexpr double kAllTheSame = 1e-9;
+  const double both = std::max((1 - share) / (share * popularity) - 1, kAllTheSame);
+  const double unmet = (1 - share) * both;
+  const auto log_gamma = [](double x) {
+    int sign = 0;
+    return lgamma_r(x, &sign);  // std::lgamma writes to a variable of all threads
+  };
+  const double missed = std::exp(log_gamma(unmet + tokens) - log_gamma(unmet) + log_gamma(both) -
+                                 log_gamma(both + tokens));
+  return count * (1 - missed);
+}
+
 Seconds experts_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat format,
                      const ExpertsCall& call) {
   const auto f = static_cast<std::size_t>(format);

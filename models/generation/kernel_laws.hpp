@@ -128,6 +128,11 @@ FlopsPerSecond peak_of(const GpuSpec& gpu, WeightFormat format);
 Seconds product_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat format, double rows,
                      double in, double out);
 
+/// Of `count` experts those that have a token, on average, where each of so many tokens goes to
+/// `per_token` of them: sum over e of 1 - (1 - p_e)^tokens, whose p_e have a beta distribution with
+/// the variance `popularity` (per_token / count)^2; 0: all are that mean.
+double experts_met(double count, double per_token, double tokens, double popularity);
+
 /// What the experts of a rank do with the tokens that came to them.
 struct ExpertsCall {
   double met = 0;      ///< experts of the rank that have a token

@@ -62,6 +62,13 @@ enum class ExpertExchange : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> kExpertExchangeNames{"all_to_all", "gather"};
 
+/// When the pool that decodes is told of a request, whose host then takes it in.
+enum class DecodingRequest : std::uint8_t {
+  at_once,       ///< with the pool for prompts (SGLang's router)
+  after_prompt,  ///< when that has answered (vLLM's proxy, TensorRT-LLM's disaggregated server)
+};
+constexpr std::array<std::string_view, 2> kDecodingRequestNames{"at_once", "after_prompt"};
+
 struct ServingEngine {
   PassOrder order = PassOrder::mixed;
   int pass_tokens = 8192;     ///< of prompts and of running sequences together, on a rank
@@ -77,6 +84,10 @@ struct ServingEngine {
   Bytes workspace = gibibytes(4);
   CacheLoad cache_load = CacheLoad::blocking;
   ExpertExchange expert_exchange = ExpertExchange::all_to_all;
+  DecodingRequest decoding_request = DecodingRequest::at_once;
+  /// How unlike experts are liked: the variance of their shares of the tokens over the mean
+  /// squared.
+  double popularity = 0;
   std::vector<KernelLaws> kernels;
   std::vector<ServingResidual> residuals{};
   std::vector<DraftingRelease> drafting_releases{};

@@ -179,9 +179,10 @@ Seconds ServingReplica::products_of(const Kind& kind, double rows) const {
 
 ExpertsCall ServingReplica::experts_call(double all_rows, double fullest) const {
   const TransformerShape& m = spec_.model;
-  const double count = m.experts.count, each = m.experts.per_token / count;
+  const double count = m.experts.count;
   const double spread = spec_.expert, cut = static_cast<double>(spec_.ranks()) / spread;
-  const double met = count * (1 - std::pow(1 - each, all_rows)) / spread;
+  const double met =
+      experts_met(count, m.experts.per_token, all_rows, spec_.engine.popularity) / spread;
   return {.met = std::min(met * fullest, count / spread),
           .copies = all_rows * m.experts.per_token / spread * fullest,
           .weights = expert_weights(m) / cut,

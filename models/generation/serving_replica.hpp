@@ -60,6 +60,11 @@ class ServingReplica final : public PassClock {
   /// From a request to its place in a queue.
   [[nodiscard]] const HostLaw& host() const { return laws_.host; }
   [[nodiscard]] Seconds request_host() const { return laws_.host.request; }
+  /// Where it decodes what another pool has begun: from the keys and values to its queue.
+  [[nodiscard]] Seconds handover_host() const {
+    const bool after = spec_.engine.decoding_request == DecodingRequest::after_prompt;
+    return after ? request_host() : Seconds{};
+  }
   /// Weights on a GPU.
   [[nodiscard]] Bytes weights() const;
   /// Keys and values of one token on a GPU of the first stage.

@@ -359,8 +359,10 @@ void add_serving_times(FieldTable<Serving>& out) {
       .add("tpot_p99_s", Better::less, "99 of 100 requests see no longer.", [](const Serving& a) {
         return of_spread(a.report.figures.tpot_s, &ServingSpread::p99);
       });
-  out.object("ttft_s", "Time from a request's arrival to its first token.", serving_spread_fields(),
-             [](const Serving& a) { return a.report.figures.ttft_s; })
+  out.object("ttft_s",
+             "Time from a request's arrival to its first token; of two pools, until the one that "
+             "decodes has its keys and values and lets it in.",
+             serving_spread_fields(), [](const Serving& a) { return a.report.figures.ttft_s; })
       .object("tpot_s", "Time per token behind the first one, of each request.",
               serving_spread_fields(), [](const Serving& a) { return a.report.figures.tpot_s; })
       .object("itl_s", "Time between two tokens of a request, of all tokens.",

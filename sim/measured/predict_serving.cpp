@@ -81,6 +81,7 @@ ServedRow predict_serving(const ServingRow& row, const PresetStore& presets) {
                      .rate = kv_rate(side(row.serving), side(*row.decoding),
                                      ServingTransfer{}.efficiency, false),
                      .latency = Seconds{1e-3}};
+    plan.handover = to_run_time(decoding->handover_host());
   }
   if (row.load == ServingLoad::closed_loop) plan.clients = row.concurrency;
   std::vector<ServedRequest> requests = requests_of(row);

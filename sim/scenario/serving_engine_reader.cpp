@@ -183,6 +183,13 @@ void declare_serving_engine(const DeclaredMembers& member, ServingEngine& out) {
                   "all_to_all: to the ranks that have theirs; gather: all to all ranks, but where "
                   "NVLink joins servers and more ranks than a token has experts; default: "
                   "all_to_all");
+  member.optional("decoding_request", out.decoding_request, kDecodingRequestNames,
+                  "When a pool that decodes is told of a request: at_once: with the pool for "
+                  "prompts; after_prompt: when that has answered, and its host then takes the "
+                  "request in; default: at_once");
+  member.optional("popularity", out.popularity, Interval{0, 1},
+                  "How unlike a model's experts are liked: the variance of their shares of the "
+                  "tokens over the square of the mean; 0: all alike; default: 0");
   member.required("kernels", kMostArchitectures, "Of one generation of cards", "What kernels take",
                   out.kernels, declare_kernels, [&](const JsonCursor& list) {
                     out.kernels.clear();

@@ -250,6 +250,9 @@ bool ReplicaQueue::admit(std::uint32_t id, std::int64_t& budget, RunTime now) {
 void ReplicaQueue::join(std::uint32_t request, std::int32_t context, RunTime now) {
   RequestState& s = states_[request];
   s.running = true;
+  // A prompt's pool only computes the first token: whoever waits sees it from the pool that
+  // decodes.
+  if (requests_[request].first < 0) requests_[request].first = now;
   if (s.rank >= 0) --ranks_[static_cast<std::size_t>(s.rank)].prompts;
   ++s.visit;
   s.joined = step_;
@@ -560,7 +563,6 @@ void ReplicaQueue::end_prompts(RunTime now, std::vector<std::uint32_t>& ended,
     const std::uint32_t id = piece.request;
     RequestState& s = states_[id];
     ServedRequest& r = requests_[id];
-    if (r.first < 0) r.first = now;
     share(id);
     ++s.generated;
     const bool over = s.generated >= r.output;
@@ -575,6 +577,7 @@ void ReplicaQueue::end_prompts(RunTime now, std::vector<std::uint32_t>& ended,
     leave_rank(id, true);
     if (over) {
       keep_whole(r);
+      if (r.first < 0) r.first = now;
       r.last = now;
     }
     (over ? ended : leaving).push_back(id);

@@ -70,6 +70,7 @@ struct ServePlan {
   RunTime think = 0;         ///< of a client between them
   RunTime detect = 0;        ///< from a replica's death until its requests are sent to others
   RunTime request_host = 0;  ///< from a request to the replica's queue
+  RunTime handover = 0;      ///< from the end of a transfer to the decoding replica's queue
   std::uint64_t seed = 1;
 };
 

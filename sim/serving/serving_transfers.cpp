@@ -34,7 +34,7 @@ void ServingRun::send_closed(std::uint32_t from, std::uint32_t request, RunTime 
   result_.transferring += at - now;
   result_.transferring_alone += to_run_time(alone);
   result_.transferred += bytes;
-  push(at, EventKind::transfer_end, request);
+  push(at + plan_.handover, EventKind::transfer_end, request);
 }
 
 std::uint32_t ServingRun::next_group(std::uint32_t replica) {
@@ -92,7 +92,8 @@ void ServingRun::arrived(std::span<const std::int32_t> sendings, RunTime at) {
     const KvSending& s = flows_->of(sending);
     const RunTime ends = at + to_run_time(plan_.transfer.latency);
     result_.transferring += ends - s.since;
-    push(ends, EventKind::transfer_end, static_cast<std::uint32_t>(sending), s.serial);
+    push(ends + plan_.handover, EventKind::transfer_end, static_cast<std::uint32_t>(sending),
+         s.serial);
   }
 }
 

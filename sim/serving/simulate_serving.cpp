@@ -206,6 +206,7 @@ ServePlan plan_of(const ServingSpec& spec, std::deque<ServingReplica>& replicas)
   if (spec.pools.size() > 1) {
     plan.decoding = pool_plan(spec, 1, replicas[1]);
     plan.transfer = transfer_of(spec, replicas[0]);
+    plan.handover = to_run_time(replicas[1].handover_host());
     plan.decoding_tiers = decoding_tier_plan(spec, replicas[1]);
   }
   if (spec.prefix_cache && !spec.prefixes.empty()) plan.serving.rules.prefixes = &spec.prefixes;

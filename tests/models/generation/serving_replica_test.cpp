@@ -1,6 +1,7 @@
 // What a replica that serves holds.
 #include "models/generation/serving_replica.hpp"
 
+#include <cmath>
 #include <doctest/doctest.h>
 #include <memory>
 #include <utility>
@@ -337,6 +338,25 @@ TEST_CASE("kernel laws: experts take their weights, their beginnings, tiles and 
   CHECK(time(many) == test::near(1e-6 + flop + rows).epsilon(1e-4));
   laws.experts[0].rows = 1000;
   CHECK(time(many) == test::near(1e-6 + 1.01 * flop + rows).epsilon(1e-4));
+}
+
+TEST_CASE("serving replica: experts that have a token, where some are liked more") {
+  // One token has its own experts, however they are liked; very many have all that are liked at
+  // all.
+  for (const double popularity : {0.0, 0.3, 1.0}) {
+    CHECK(experts_met(128, 4, 1, popularity) == test::near(4.0));
+    CHECK(experts_met(8, 8, 3, popularity) == 8);
+    CHECK(experts_met(128, 4, 1e9, popularity) == test::near(128.0).epsilon(1e-4));
+  }
+  CHECK(experts_met(128, 4, 2, 0) == test::near(128 * (1 - std::pow(31.0 / 32, 2))));
+  CHECK(experts_met(128, 4, 100, 1e-7) == test::near(experts_met(128, 4, 100, 0)).epsilon(1e-5));
+  // Beta(1, 3): p is 1/4 on average and its variance 3/80, 0.6 of the mean's square. Of T tokens
+  // none goes there with probability 3 / (3 + T).
+  for (const double tokens : {1.0, 2.0, 10.0, 1000.0}) {
+    CHECK(experts_met(8, 2, tokens, 0.6) == test::near(8 * (1 - 3 / (3 + tokens))));
+  }
+  // Liked so unlike that all tokens have the same.
+  CHECK(experts_met(4, 2, 1000, 1) == test::near(2.0).epsilon(1e-6));
 }
 
 TEST_CASE(

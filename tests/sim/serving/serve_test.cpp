@@ -189,6 +189,39 @@ TEST_CASE("serve: a request alone is its prompt and its steps, in one pool or in
   CHECK(split[0].last == alone[0].last);
 }
 
+TEST_CASE("serve: of two pools the first token comes with keys and values, once there is room") {
+  LawClock clock(0.01, 0, 0);
+  ServePlan plan = plan_of(clock);
+  plan.decoding = plan.serving;
+  plan.transfer = {.per_token = Bytes{1e6}, .rate = BytesPerSecond{1e9}, .latency = Seconds{0.5}};
+  std::vector<ServedRequest> requests(2, ServedRequest{.input = 1000, .output = 11});
+  requests[1].arrival = to_run_time(Seconds{4});
+  const auto first = [&](std::size_t i) {
+    return to_seconds(requests[i].time_to_first()).base_units();
+  };
+  SUBCASE("a pass, a second for the bytes, and the latency") {
+    (void)serve(plan, requests);
+    CHECK(first(0) == test::near(0.01 + 1 + 0.5));
+    CHECK(first(1) == test::near(first(0)));
+    // Its other tokens come step by step behind it.
+    CHECK(to_seconds(requests[0].last - requests[0].first).base_units() == test::near(10 * 0.01));
+  }
+  SUBCASE("and what the decoding side's host takes, where it is told afterwards") {
+    plan.handover = to_run_time(Seconds{0.25});
+    (void)serve(plan, requests);
+    CHECK(first(0) == test::near(0.01 + 1 + 0.5 + 0.25));
+  }
+  SUBCASE("the second waits until the first has left the cache") {
+    plan.decoding.rules.cache_tokens = 1500;
+    requests[0].output = 300;
+    requests[1].arrival = to_run_time(Seconds{0.02});
+    (void)serve(plan, requests);
+    REQUIRE(requests[1].served());
+    // It is sent behind the first, and is there a second after that begins, which takes 3 seconds.
+    CHECK(first(1) + 0.02 == test::near(0.01 + 1 + 0.5 + 299 * 0.01));
+  }
+}
+
 TEST_CASE("serve: n equal transfers out of one replica end n times later than one") {
   LawClock clock(0.01, 0, 0);
   ServePlan plan = plan_of(clock);

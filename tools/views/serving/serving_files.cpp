@@ -191,7 +191,7 @@ std::string serving_timeline(const ServingAnswer& a) {
       out += request_edge('e', what, i, r.replica, to);
     };
     part("wait", r.arrival, r.scheduled);
-    part("prompt", r.scheduled, r.first);
+    part(a.spec.pools.size() > 1 ? "prompt and transfer" : "prompt", r.scheduled, r.first);
     part("decode", r.first, r.last);
     out += request_edge('e', name, i, r.replica, r.last);
   }
