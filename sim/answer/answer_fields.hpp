@@ -15,6 +15,7 @@
 #include "sim/answer/serving_answer.hpp"
 #include "sim/answer/shared_answer.hpp"
 #include "sim/answer/step_answer.hpp"
+#include "sim/site/lot_prices.hpp"
 
 namespace lockstep {
 
@@ -76,6 +77,8 @@ const FieldTable<PoweredIteration>& iteration_power_fields();
 /// The "site" of a run. Requires CampaignResult::site.
 const FieldTable<CampaignResult>& site_fields();
 /// The "purchase" of a run. Requires CampaignResult::fleet.
+/// Of a lot; a plan has them too.
+const FieldTable<LotPrice>& lot_price_fields();
 const FieldTable<CampaignResult>& purchase_fields();
 /// The "data" of a run. Requires CampaignPlan::data.
 const FieldTable<CampaignResult>& data_fields();

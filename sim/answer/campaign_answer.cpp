@@ -151,6 +151,11 @@ std::optional<double> CampaignResult::rent_usd() const {
   return held_gpu_hours() * *scenario.usd_per_gpu_hour;
 }
 
+Seconds CampaignResult::before() const {
+  if (fleet) return fleet->begins;  // staging included
+  return plan.data ? plan.data->begins : Seconds{};
+}
+
 Seconds CampaignResult::data_until() const {
   return plan.data->begins + Seconds{summary.wall_s.mean};
 }

@@ -95,6 +95,10 @@ struct CampaignResult {
   [[nodiscard]] double held_gpu_hours() const;
   /// What a cloud asks for the latter; empty: no price is known.
   [[nodiscard]] std::optional<double> rent_usd() const;
+  /// From the start of the plan, or of the staging of its dataset, until the first step.
+  [[nodiscard]] Seconds before() const;
+  /// The same until the mean run is done: the answer to "how long".
+  [[nodiscard]] Seconds done() const { return before() + Seconds{summary.wall_s.mean}; }
   /// Its dataset is held from the start of its staging until the mean run is done, that long after.
   /// Requires plan.data.
   [[nodiscard]] Seconds data_until() const;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/answer/answer_fields.hpp"
+#include "sim/answer/scaling.hpp"
 
 namespace lockstep {
 namespace {
@@ -52,6 +53,15 @@ auto of_data(Get get) {
   };
 }
 
+/// Of a run that waits for machines or data.
+template <class Get>
+auto unless_at_once(Get get) {
+  return [get](const Run& r) -> std::optional<Seconds> {
+    if (r.before() <= Seconds{}) return std::nullopt;
+    return get(r);
+  };
+}
+
 void add_run_times(FieldTable<Run>& fields) {
   fields
       .add("goodput", Better::more,
@@ -61,6 +71,15 @@ void add_run_times(FieldTable<Run>& fields) {
            [](const Run& r) { return r.summary.goodput.half_width; })
       .add("wall_s", Better::less, "Wall time of the run; mean.",
            [](const Run& r) { return r.summary.wall_s.mean; })
+      .add("begins_s", Better::less,
+           "From the start of the plan, or of the staging of the dataset, until the first step; "
+           "where that is not at once.",
+           unless_at_once([](const Run& r) { return r.before(); }))
+      .add(
+          "done_s", Better::less,
+          "The same until the mean run is done: begins_s and wall_s. Where it begins at once it is "
+          "wall_s, and left out.",
+          unless_at_once([](const Run& r) { return r.done(); }))
       .add("interruptions", Better::less, "How often the job is stopped; mean.",
            [](const Run& r) { return r.summary.interruptions.mean; })
       .add("mttf_s", Better::more,
@@ -83,6 +102,9 @@ void add_run_times(FieldTable<Run>& fields) {
            [](const Run& r) { return r.steps() * r.tokens_per_step(); })
       .add("gpus", "GPUs that the job uses.", [](const Run& r) { return r.work().gpus(); })
       .add("nodes", "Nodes that the job uses.", [](const Run& r) { return r.work().nodes(); })
+      .add("h100_equivalents", Better::more,
+           "Dense 16-bit peak of the job's GPUs over that of an H100 SXM.",
+           [](const Run& r) { return h100_equivalents(r.scenario, r.work().gpus()); })
       .add("gpu_hours", Better::less,
            "GPU hours of the job; with run.purchase of the nodes that it runs on.",
            [](const Run& r) { return r.gpu_hours(); })
@@ -148,6 +170,12 @@ void add_run_bill(FieldTable<Run>& fields) {
            })
       .add("capital_usd", Better::less, "What has to be spent before the machines can run.",
            of_owning([](C c) { return c.capital.total_usd(); }))
+      .add("capital_usd_per_node", Better::less,
+           "The same over the nodes, hot spares included: machines, network and building.",
+           [](const Run& r) -> std::optional<double> {
+             if (!r.bill || !prices_machines(r.scenario.power->cost)) return std::nullopt;
+             return r.bill->cost.capital.total_usd() / r.power->holdings.nodes;
+           })
       .add("capital_machines_usd", Better::less, "Of it machines.",
            of_owning([](C c) { return c.capital.machines_usd; }))
       .add("capital_network_usd", Better::less, "Of it network.",
@@ -158,6 +186,14 @@ void add_run_bill(FieldTable<Run>& fields) {
            of_owning([](C c) { return c.write_off_usd(); }))
       .add("running_usd", Better::less, "What is paid meanwhile: energy, people, hosting.",
            of_cost([](C c) { return c.running_usd(); }))
+      .add("energy_usd", Better::less, "Of it energy, by the tariff of its hours.",
+           of_cost([](C c) { return c.energy_usd; }))
+      .add("usd_per_kwh", Better::less, "energy_usd over the kWh of energy_j.",
+           [](const Run& r) -> std::optional<double> {
+             // Rented lots have their energy in their price.
+             if (!r.bill || r.fleet || r.bill->cost.energy_usd <= 0) return std::nullopt;
+             return r.bill->cost.energy_usd / (r.bill->usage.energy.base_units() / 3.6e6);
+           })
       .add("owned_usd", Better::less,
            "Cost of owning: write_off_usd and running_usd, without data.storage_usd.",
            of_owning([](C c) { return c.total_usd(); }))

@@ -171,6 +171,14 @@ constexpr std::array kPathFormulas{
         "goodput trajectories"},
     Formula{"facility_power", "r", false,
             "power of the site while the job trains, waits, starts or is gone", "facility_mean_w"},
+    Formula{"purchase.lots.*.usd_per_node", "r", false,
+            "the lot's price times (1 - price_fall) to the years until it is ordered", ""},
+    Formula{"purchase.lots.*.paid_usd", "r", false,
+            "nodes x usd_per_node; of a lease usd_per_month x months, of the others gpu_hours x "
+            "usd_per_gpu_hour",
+            "nodes=.nodes"},
+    Formula{"purchase.usd_per_kwh", "r", true, "energy_usd / energy_kwh",
+            "energy_usd=.energy_usd energy_kwh=.energy_kwh"},
     Formula{"purchase", "r", false,
             "machines as their lots arrive, are paid and are given back, month by month", "wall_s"},
     Formula{

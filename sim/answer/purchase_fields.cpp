@@ -11,7 +11,7 @@ using Bought = CampaignResult;
 
 template <class Of, class Get>
 void add_money_parts(FieldTable<Of>& fields, Get money) {
-  const auto part = [money](double MonthMoney::*which) {
+  const auto part = [money](double MonthMoney::* which) {
     return [money, which](const Of& of) { return money(of).*which; };
   };
   fields.add("bought_usd", Better::less, "Paid for machines.", part(&MonthMoney::bought))
@@ -21,6 +21,14 @@ void add_money_parts(FieldTable<Of>& fields, Get money) {
       .add("energy_usd", Better::less,
            "Energy of own and leased machines, with a site's demand charges.",
            part(&MonthMoney::energy))
+      .add("energy_kwh", Better::less,
+           "That energy_usd pays for, at the site's meter; with run.site from the grid.",
+           part(&MonthMoney::kwh))
+      .add("usd_per_kwh", Better::less, "energy_usd over energy_kwh.",
+           [money](const Of& of) -> std::optional<double> {
+             const MonthMoney& sum = money(of);
+             return sum.kwh > 0 ? std::optional(sum.energy / sum.kwh) : std::nullopt;
+           })
       .add("staff_usd", Better::less, "People.", part(&MonthMoney::staff))
       .add("interest_usd", Better::less, "Cost of the capital that was spent before.",
            part(&MonthMoney::interest))
@@ -60,7 +68,49 @@ const FieldTable<FleetStep>& fleet_step_fields() {
   return fields;
 }
 
+std::vector<LotPrice> prices_of_lots(const Bought& r) {
+  return lot_prices(*r.fleet, Seconds{r.summary.wall_s.mean});
+}
+
 }  // namespace
+
+const FieldTable<LotPrice>& lot_price_fields() {
+  using Of = LotPrice;
+  const auto unless = [](double LotPrice::* number) {
+    return [number](const Of& p) -> std::optional<double> {
+      return p.*number != 0 ? std::optional(p.*number) : std::nullopt;
+    };
+  };
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "As the scenario calls it.", [](const Of& p) { return p.lot.name; })
+          .add("terms", "How it is paid for.",
+               [](const Of& p) { return kLotTerms[static_cast<std::size_t>(p.lot.terms)]; })
+          .add("nodes", "Of the lot.", [](const Of& p) { return p.lot.nodes; })
+          .add("ordered_s", "Since the start of the plan.",
+               [](const Of& p) { return p.lot.ordered; })
+          .add("arrives_s", "The last of it, since the start of the plan.",
+               [](const Of& p) { return p.arrives; })
+          .add("usd_per_node", Better::less,
+               "Bought or leased: the lot's price, less what prices fall until it is ordered, with "
+               "a plan's factors on prices.",
+               unless(&LotPrice::usd_per_node))
+          .add("usd_per_gpu_hour", Better::less, "By the hour: the same.",
+               unless(&LotPrice::usd_per_gpu_hour))
+          .add("gpu_hours", "By the hour: that are paid for; of a reservation to its end.",
+               unless(&LotPrice::gpu_hours))
+          .add("usd_per_month", Better::less,
+               "Leased: the annuity of nodes x usd_per_node over the term, at the interest.",
+               unless(&LotPrice::usd_per_month))
+          .add("months", "Leased: of the term.", unless(&LotPrice::months))
+          .add("paid_usd", Better::less,
+               "nodes x usd_per_node; leased usd_per_month x months; by the hour gpu_hours x "
+               "usd_per_gpu_hour; 0 where it is ordered after the end.",
+               [](const Of& p) { return p.paid_usd; })
+          .add("residual_usd", "What it is worth at the end, or when it goes, below 0.",
+               unless(&LotPrice::residual_usd));
+  return fields;
+}
 
 const FieldTable<CampaignResult>& purchase_fields() {
   static const FieldTable<Bought> fields = [] {
@@ -82,9 +132,10 @@ const FieldTable<CampaignResult>& purchase_fields() {
               const double left = sum_of(months_of(r)).terms_left;
               return left > 0 ? std::optional(left) : std::nullopt;
             });
-    out.list(
-           "steps", "Machines as they come and go.", fleet_step_fields(),
-           [](const Bought& r) -> const auto& { return r.fleet->steps; })
+    out.list("lots", "What each lot costs until the mean run is done.", lot_price_fields(),
+             prices_of_lots);
+    out.list("steps", "Machines as they come and go.", fleet_step_fields(),
+             [](const Bought& r) -> const auto& { return r.fleet->steps; })
         .list("months", "Money by month, of the mean run.", money_month_fields(), months_of);
     return out;
   }();

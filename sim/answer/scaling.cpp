@@ -31,7 +31,9 @@ class ScaledScenario {
         text_(text),
         presets_(presets),
         question_(question),
+        kind_(parse_scenario(file, text, question.set).kind),
         base_(read(question.set)) {
+    if (runs()) intervals_.emplace(presets);
     if (base_.unequal()) {
       throw InputError({.file = file_,
                         .pointer = {},
@@ -43,8 +45,10 @@ class ScaledScenario {
 
   [[nodiscard]] const Scenario& base() const { return base_; }
 
-  /// On so many replicas of so many sequences in all.
-  [[nodiscard]] Scenario at(int nodes, int data, int sequences) const {
+  [[nodiscard]] bool runs() const { return kind_ == ScenarioKind::run; }
+
+  /// What makes it one on so many replicas of so many sequences in all.
+  [[nodiscard]] std::vector<std::string> changes(int nodes, int data, int sequences) const {
     std::vector<std::string> set = question_.set;
     const Json cluster = parse_scenario(file_, text_, question_.set).root.json().at("cluster");
     if (cluster.is_string()) {
@@ -54,21 +58,41 @@ class ScaledScenario {
     }
     set.push_back(fmt::format("parallelism.data={}", data));
     set.push_back(fmt::format("batch.sequences={}", sequences));
-    return read(set);
+    return set;
   }
 
- private:
+  /// The step's scenario with these changes.
   [[nodiscard]] Scenario read(const std::vector<std::string>& set) const {
     const ParsedScenario parsed = parse_scenario(file_, text_, set);
-    require_kind(parsed.root, {ScenarioKind::step}, "no such key: --scaling is of one step");
+    require_kind(parsed.root, {ScenarioKind::step, ScenarioKind::run},
+                 "no such key: --scaling is of one step or of a run of weeks; --vary "
+                 "cluster.nodes=64,128 simulates the others on several sizes");
     const ScenarioOptions reading{.profiles = question_.profiles, .folding = question_.folding};
     return *read_scenario_file(parsed, presets_, reading).job;
   }
 
+  /// Fills in what a run of weeks says.
+  void answer_run(std::vector<std::string> set, ScalingPoint& out) const {
+    Question question = question_;
+    question.set = std::move(set);
+    const auto answer = answer_text(file_, text_, presets_, *intervals_, question);
+    if (!answer) return;
+    out.goodput = answer->number("goodput");
+    out.done_s = answer->number("done_s");
+    if (!out.done_s) out.done_s = answer->number("wall_s");  // it begins at once
+    out.tokens_done = answer->number("tokens_done");
+    for (const char* const money : {"purchase.usd", "owned_usd", "price_usd"}) {
+      if (!out.usd) out.usd = answer->number(money);
+    }
+  }
+
+ private:
   const std::string& file_;
   const std::string& text_;
   const PresetStore& presets_;
   const Question& question_;
+  ScenarioKind kind_;
+  std::optional<StepIntervals> intervals_{};  ///< of a run
   Scenario base_;
 };
 
@@ -87,8 +111,7 @@ void simulate_point(const Scenario& scenario, bool allow_oom, ScalingPoint& out,
   for (std::size_t b = 0; b < per_token.size(); ++b) {
     per_token[b] = step.seconds[b] * out.gpus / step.tokens_per_step;
   }
-  const double each = scenario.node.gpu.peak(Precision::bf16) / kH100Peak;
-  out.h100_equivalents = each * out.gpus;
+  out.h100_equivalents = h100_equivalents(scenario, out.gpus);
   if (scenario.usd_per_gpu_hour) {
     out.usd_per_trillion_tokens =
         *scenario.usd_per_gpu_hour * out.gpus / 3600 / step.tokens_per_s * 1e12;
@@ -129,8 +152,9 @@ std::vector<ScalingPoint> series(const ScaledScenario& scaled, const Question& q
     point.sequences =
         weak ? base.job.batch.sequences / cut.data * point.data : base.job.batch.sequences;
     try {
-      simulate_point(scaled.at(point.nodes, point.data, point.sequences), question.allow_oom, point,
-                     per_token[i]);
+      std::vector<std::string> set = scaled.changes(point.nodes, point.data, point.sequences);
+      simulate_point(scaled.read(set), question.allow_oom, point, per_token[i]);
+      if (point.problem.empty() && scaled.runs()) scaled.answer_run(std::move(set), point);
     } catch (const InputError& error) {
       point.problem = one_line(error);
     }
@@ -167,6 +191,12 @@ Json point_json(const ScalingPoint& point) {
     out["usd_per_trillion_tokens"] = twelve_digits(*point.usd_per_trillion_tokens);
   }
   if (point.joules_per_token) out["joules_per_token"] = twelve_digits(*point.joules_per_token);
+  for (const auto& [name, number] : {std::pair{"goodput", point.goodput},
+                                     {"done_s", point.done_s},
+                                     {"tokens_done", point.tokens_done},
+                                     {"usd", point.usd}}) {
+    if (number) out[name] = twelve_digits(*number);
+  }
   Json lost = Json::object();
   for (std::size_t b = 0; b < point.lost.size(); ++b) {
     if (point.lost[b] != 0) lost[std::string(buckets()[b].name)] = twelve_digits(point.lost[b]);
@@ -176,6 +206,21 @@ Json point_json(const ScalingPoint& point) {
 }
 
 }  // namespace
+
+double h100_equivalents(const Scenario& scenario, double gpus) {
+  const auto of_card = [](const GpuSpec& gpu) -> double {
+    // Volta has FP16 alone.
+    return std::max(gpu.peak(Precision::bf16), gpu.peak(Precision::fp16)) / kH100Peak;
+  };
+  if (scenario.pools.empty()) return of_card(scenario.node.gpu) * gpus;
+  double peaks = 0, all = 0;
+  for (const NodePool& pool : scenario.pools) {
+    const double of_pool = static_cast<double>(pool.nodes) * pool.node.gpus;
+    peaks += of_pool * of_card(pool.node.gpu);
+    all += of_pool;
+  }
+  return gpus * peaks / all;
+}
 
 Scaling scale(const std::string& file, const std::string& text, const PresetStore& presets,
               const Question& question, std::span<const int> gpus) {

@@ -10,9 +10,14 @@
 
 #include "sim/answer/answer.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "sim/step/step_report.hpp"
 
 namespace lockstep {
+
+/// Dense 16-bit peak of so many GPUs of the scenario over that of an H100 SXM; pools of several
+/// kinds by what is in them.
+double h100_equivalents(const Scenario& scenario, double gpus);
 
 /// The job on so many GPUs. Tensor, pipeline and context parallelism stay; data parallelism grows.
 struct ScalingPoint {
@@ -30,6 +35,10 @@ struct ScalingPoint {
   std::optional<double> joules_per_token;         ///< at the site's meter, where it says "power"
   std::optional<double> site_limit_w,
       site_excess_w;  ///< as answers have them; where it has a limit
+  /// Of a run of days to months on so many GPUs: its goodput, from its start or that of its plan or
+  /// its dataset's staging until it is done, the tokens that it trains on, and what it costs: its
+  /// lots, else owning its machines, else renting them.
+  std::optional<double> goodput, done_s, tokens_done, usd;
 };
 
 struct Scaling {
@@ -37,8 +46,8 @@ struct Scaling {
   std::vector<ScalingPoint> weak;    ///< the scenario's sequences of a replica
 };
 
-/// Simulates the step of a scenario's text on each number of GPUs, both ways. Throws InputError for
-/// a scenario of another kind, and where no number can be.
+/// Simulates the step of a scenario's text, and the run of one that has it, on each number of GPUs,
+/// both ways. Throws InputError for a scenario of another kind, and where no number can be.
 Scaling scale(const std::string& file, const std::string& text, const PresetStore& presets,
               const Question& question, std::span<const int> gpus);
 

@@ -78,6 +78,10 @@ const FieldTable<SiteMonthBook>& month_fields() {
         .add("outside_celsius", "Mean temperature outside.", [](const Of& m) { return m.outside; })
         .add("peak_w", Better::less, "Highest hour from the grid.",
              [](const Of& m) { return m.peak; })
+        .add("shave_above_w", Better::less,
+             "What the battery keeps the grid's power below, where it shaves peaks: as the "
+             "scenario says, or the lowest that its energy can hold over the month.",
+             [](const Of& m) { return m.shave_above; })
         .add("demand_usd", Better::less, "Charge for it.",
              [](const Of& m) { return m.demand_usd; });
     add_amounts(out, [](const Of& m) -> const SiteAmounts& { return m.of; });

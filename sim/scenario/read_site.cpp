@@ -120,7 +120,15 @@ void declare_battery(const DeclaredMembers& member, BatterySpec& out) {
   member.optional("discharge_above_usd_per_kwh", out.discharge_above, Interval{-1e3, 1e3},
                   "Tariff from which it stands in for the grid; default: only where the grid gives "
                   "too little");
+  member.optional("shave_above", out.shave_above, kSitePower,
+                  "It stands in for what is taken from the grid above that, and is charged below");
+  member.optional("shave_peak", out.shave_lowest,
+                  "The same above the lowest power that it can hold over each calendar month, if "
+                  "the job trains all the time: for demand_usd_per_kw_month. Default: false");
   const JsonCursor* from = member.object();
+  if (from != nullptr && out.shave_above && out.shave_lowest) {
+    from->at("shave_peak").fail("false beside shave_above: it finds what that says");
+  }
   if (from == nullptr || !out.charge_below || !out.discharge_above) return;
   if (*out.charge_below <= *out.discharge_above) return;
   from->at("charge_below_usd_per_kwh")

@@ -34,6 +34,12 @@ struct BatterySpec {
   std::optional<Watts> charge_power{};
   /// Tariffs below which it is charged from the grid, above which it stands in for the grid.
   std::optional<double> charge_below{}, discharge_above{};
+  /// It stands in for what is taken from the grid above that power, and is charged below it; with
+  /// `lowest` above the lowest power that it can hold over each month.
+  std::optional<Watts> shave_above{};
+  bool shave_lowest = false;
+
+  [[nodiscard]] bool shaves() const { return shave_above || shave_lowest; }
 };
 
 /// Which temperature the plant gives its heat to.

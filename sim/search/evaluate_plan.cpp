@@ -189,6 +189,7 @@ class CandidateWork {
                                     const Begins& begins) const {
     PlanOutcome out = outcome_of(candidate(phase), model(phase), run, factors, begins);
     out.finished = run.sums.work >= to_run_time(campaign.work);
+    out.times = times_of(campaign, run.sums);
     return out;
   }
 
@@ -396,6 +397,7 @@ PlanOutcome chained(const PlanOutcome& so_far, Seconds moves, double egress_usd,
         &PlanOutcome::run_s}) {
     out.*number += next.*number;
   }
+  out.times = chained(so_far.times, next.times);
   out.time_s += moves.base_units();
   out.egress_usd += egress_usd;
   out.usd += egress_usd;

@@ -61,6 +61,7 @@ struct PlanResult {
   std::vector<PlanMonth> months;  ///< of what is expected, where there is a region or a dataset
   bool on_front = false;          ///< no other candidate is better in all of time, money and energy
   double unfinished = 0;          ///< share of samples that are given up before their work is done
+  std::optional<PlanOutcome> given_up{};  ///< mean of these; none: there is none
   double best_share = 0;  ///< share of samples in which it is best of those that keep the limits
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace lockstep {
@@ -115,8 +116,12 @@ void choose(const PlanSpec& spec, PlanReport& report) {
   for (const std::size_t c : possible) {
     PlanResult& result = report.results[c];
     result.chances = chances_of(spec, spec.candidates[c], result.samples);
-    const auto given_up = std::ranges::count(result.samples, false, &PlanOutcome::finished);
-    result.unfinished = static_cast<double>(given_up) / static_cast<double>(result.samples.size());
+    std::vector<PlanOutcome> given_up;
+    std::ranges::copy_if(result.samples, std::back_inserter(given_up),
+                         [](const PlanOutcome& sample) { return !sample.finished; });
+    result.unfinished =
+        static_cast<double>(given_up.size()) / static_cast<double>(result.samples.size());
+    if (!given_up.empty()) result.given_up = mean_outcome(given_up);
     result.on_front = std::ranges::none_of(possible, [&](std::size_t other) {
       return dominates(report.results[other], result, spec.all_priced());
     });

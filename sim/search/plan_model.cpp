@@ -28,6 +28,7 @@ namespace lockstep {
 namespace {
 
 constexpr double kYear = 365.25 * 86'400;
+constexpr double kJoulesOfKwh = 3.6e6;
 /// Ten times as long still fits the clock of a run, which ends after 292 years.
 constexpr double kLongestWork = 20 * kYear;
 constexpr double kMostStretch = 10;
@@ -153,6 +154,7 @@ void pay_by_month(const PlanModel& model, const PlannedRun& ran, Joules working_
   const double price = model.price_factor * factor(factors, PlanInput::price);
   const MoneyFactors money{.price = price,
                            .energy = (ran.bill ? 1 : factor(factors, PlanInput::power)) * tariff,
+                           .draw = ran.bill ? 1 : factor(factors, PlanInput::power),
                            .value_loss = factor(factors, PlanInput::value_loss)};
   const std::vector<EnergyPayment> paid =
       ran.bill ? ran.bill->paid : lot_payments(model, fleet, working_node, run);
@@ -258,7 +260,9 @@ void site_candidate(const PlanCandidate& candidate, Seconds ready, PlanModel& ou
     out.fleet = std::move(sited.fleet);
     out.site = std::move(sited.site);
   } catch (const LotsGone& gone) {
-    out.impossible = fmt::format("has {}; run.purchase.lots has to have {}", gone.problem().found,
+    std::string lots = gone.problem().pointer.substr(1);
+    std::ranges::replace(lots, '/', '.');
+    out.impossible = fmt::format("has {}; {} has to leave {}", gone.problem().found, lots,
                                  gone.problem().allowed);
   }
 }
@@ -450,11 +454,14 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   out.tonnes_co2 = cost.tonnes_co2;
   if (candidate.rented) {
     out.rent_usd = cost.cloud_usd.value_or(0);
+    out.usd_per_gpu_hour = pricing.prices.usd_per_gpu_hour.value_or(0);
     out.running_usd = cost.people_usd;
   } else {
     out.capital = cost.capital;
     out.write_off_usd = cost.write_off_usd();
     out.energy_usd = cost.energy_usd;
+    out.usd_per_node = cost.capital.total_usd() / pricing.holdings.nodes;
+    if (out.energy_j > 0) out.usd_per_kwh = cost.energy_usd / (out.energy_j / kJoulesOfKwh);
     if (ran.bill) out.demand_usd = factor(factors, PlanInput::tariff) * ran.bill->demand_usd;
     out.running_usd = cost.running_usd();
   }
@@ -463,6 +470,9 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
     const Seconds ready = begins ? begins->ready : Seconds{};
     out.before_s = (ran.fleet->begins - ready).base_units();
     pay_by_month(model, ran, drawn.working_node, factors, begins, out);
+    const double kwh = sum_of(out.lots).kwh;
+    out.usd_per_gpu_hour = out.usd_per_node = 0;  // each lot has its own
+    out.usd_per_kwh = kwh > 0 ? out.energy_usd / kwh : 0;
   }
   out.time_s = out.before_s + out.run_s + out.after_s;
   out.usd = out.write_off_usd + out.running_usd + out.rent_usd + out.egress_usd + out.storage_usd;
@@ -510,9 +520,9 @@ namespace {
 
 /// Of lots. What there is of nodes goes by how long it is there.
 std::vector<MonthMoney> mean_lots(const std::vector<PlanOutcome>& outcomes) {
-  constexpr std::array kParts{&MonthMoney::bought,   &MonthMoney::leased,    &MonthMoney::rented,
-                              &MonthMoney::energy,   &MonthMoney::staff,     &MonthMoney::interest,
-                              &MonthMoney::residual, &MonthMoney::terms_left};
+  constexpr std::array kParts{&MonthMoney::bought,   &MonthMoney::leased,     &MonthMoney::rented,
+                              &MonthMoney::energy,   &MonthMoney::staff,      &MonthMoney::interest,
+                              &MonthMoney::residual, &MonthMoney::terms_left, &MonthMoney::kwh};
   std::vector<MonthMoney> mean;
   const auto n = static_cast<double>(outcomes.size());
   for (const PlanOutcome& outcome : outcomes) {
@@ -530,18 +540,56 @@ std::vector<MonthMoney> mean_lots(const std::vector<PlanOutcome>& outcomes) {
   return mean;
 }
 
+PlanTimes mean_times(const std::vector<PlanOutcome>& outcomes) {
+  PlanTimes mean;
+  mean.done = 0;
+  const auto n = static_cast<double>(outcomes.size());
+  for (const PlanOutcome& outcome : outcomes) {
+    const PlanTimes& of = outcome.times;
+    for (std::size_t b = 0; b < mean.s.size(); ++b) mean.s[b] += of.s[b] / n;
+    for (const auto number :
+         {&PlanTimes::missing_s, &PlanTimes::site_s, &PlanTimes::taken_away, &PlanTimes::done}) {
+      mean.*number += of.*number / n;
+    }
+  }
+  return mean;
+}
+
 }  // namespace
+
+PlanTimes times_of(const Campaign& campaign, const TrajectoryResult& run) {
+  PlanTimes out;
+  for (std::size_t b = 0; b < out.s.size(); ++b) {
+    out.s[b] = to_seconds(run.buckets[b]).base_units();
+  }
+  out.missing_s = to_seconds(run.machines_missing).base_units();
+  out.site_s = to_seconds(run.site_slowed).base_units();
+  out.taken_away = taken_away(campaign, run);
+  out.done = to_seconds(run.work) / campaign.work;
+  return out;
+}
+
+PlanTimes chained(const PlanTimes& so_far, const PlanTimes& next) {
+  PlanTimes out = so_far;
+  for (std::size_t b = 0; b < out.s.size(); ++b) out.s[b] += next.s[b];
+  for (const auto number : {&PlanTimes::missing_s, &PlanTimes::site_s, &PlanTimes::taken_away}) {
+    out.*number += next.*number;
+  }
+  out.done = std::min(so_far.done, next.done);
+  return out;
+}
 
 PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
   assert(!outcomes.empty());
   PlanOutcome mean;
   constexpr std::array kNumbers{
-      &PlanOutcome::time_s,     &PlanOutcome::usd,           &PlanOutcome::energy_j,
-      &PlanOutcome::peak_w,     &PlanOutcome::interruptions, &PlanOutcome::write_off_usd,
-      &PlanOutcome::energy_usd, &PlanOutcome::running_usd,   &PlanOutcome::rent_usd,
-      &PlanOutcome::egress_usd, &PlanOutcome::data_usd,      &PlanOutcome::before_s,
-      &PlanOutcome::after_s,    &PlanOutcome::storage_usd,   &PlanOutcome::demand_usd,
-      &PlanOutcome::run_s,      &PlanOutcome::lots_spent};
+      &PlanOutcome::time_s,      &PlanOutcome::usd,           &PlanOutcome::energy_j,
+      &PlanOutcome::peak_w,      &PlanOutcome::interruptions, &PlanOutcome::write_off_usd,
+      &PlanOutcome::energy_usd,  &PlanOutcome::running_usd,   &PlanOutcome::rent_usd,
+      &PlanOutcome::egress_usd,  &PlanOutcome::data_usd,      &PlanOutcome::before_s,
+      &PlanOutcome::after_s,     &PlanOutcome::storage_usd,   &PlanOutcome::demand_usd,
+      &PlanOutcome::run_s,       &PlanOutcome::lots_spent,    &PlanOutcome::usd_per_gpu_hour,
+      &PlanOutcome::usd_per_kwh, &PlanOutcome::usd_per_node};
   constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
                                 &CapitalReport::building_usd};
   mean.gpus = outcomes.front().gpus;
@@ -558,6 +606,7 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
     mean.waiting += share * each.waiting;
   }
   mean.lots = mean_lots(outcomes);
+  mean.times = mean_times(outcomes);
   return mean;
 }
 

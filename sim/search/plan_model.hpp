@@ -47,6 +47,15 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found = {}, 
 PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
                          const std::function<bool()>& interrupted);
 
+/// Where the time of a run went that does not train at full speed, and how far it came.
+struct PlanTimes {
+  std::array<double, kRunBuckets> s{};  ///< by RunBucket
+  /// Of the bucket "degraded": machines that were not there, limits of the site.
+  double missing_s = 0, site_s = 0;
+  double taken_away = 0;  ///< nodes of spot lots
+  double done = 1;        ///< of the work
+};
+
 /// How it went, once.
 struct PlanOutcome {
   double time_s = 0, usd = 0, energy_j = 0;
@@ -64,8 +73,12 @@ struct PlanOutcome {
   /// Of time_s: until its data has come and is staged, and after the run until its last checkpoint
   /// is there.
   double before_s = 0, after_s = 0;
+  /// Prices with all factors in them: of a GPU-hour that is rented, of energy that is paid for (0:
+  /// none is), of a node with its share of network and building (0: rented, or in lots).
+  double usd_per_gpu_hour = 0, usd_per_kwh = 0, usd_per_node = 0;
   CapitalReport capital;  ///< to be spent before it begins; none of it where machines are rented
   bool finished = true;   ///< within ten times the time without failures
+  PlanTimes times;        ///< of run_s
   double run_s = 0;       ///< of time_s, the run itself: what goodput and waiting are shares of
   std::vector<MonthMoney> lots;  ///< of a purchase, its money by month of the plan
   /// Of a purchase, until its end: what is spent on it with interest, before anything is sold. Of
@@ -113,6 +126,10 @@ PlannedRun planned_trajectory(const FactoredCampaign& of, std::uint32_t number,
 PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
                        const PlannedRun& ran, const PlanFactors& factors,
                        const std::optional<PhaseBegins>& begins = {});
+
+/// Of a run, and of two phases one after the other.
+PlanTimes times_of(const Campaign& campaign, const TrajectoryResult& run);
+PlanTimes chained(const PlanTimes& so_far, const PlanTimes& next);
 
 /// What a month of 1/12 of 365.25 days takes; sums over the months are those of the outcome.
 struct PlanMonth {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/layer/memory.hpp"
 #include "models/pipeline/schedule_extension.hpp"
 #include "models/power/gpu_power.hpp"
@@ -30,9 +31,7 @@ constexpr double kDaySpan = 86'400;
 constexpr double kYearSpan = 365.25 * kDaySpan;
 constexpr double kMonthSpan = kYearSpan / 12;
 
-double last_shipment(const Lot& lot) {
-  return (lot.ordered + lot.lead_time + lot.delivery).base_units();
-}
+double arrived(const Lot& lot) { return last_shipment(lot).base_units(); }
 
 /// Whether the owner or lessee pays for the lot's energy; a price by the hour includes energy.
 bool is_own(const Lot& lot) { return lot.terms == LotTerms::buy || lot.terms == LotTerms::lease; }
@@ -436,16 +435,6 @@ struct PriceBesideLots {
   std::string_view allowed;
 };
 
-/// Share of the time that nodes of a spot lot are there: the mean long after the start.
-double share_there(const Fleet& fleet, const Lot& lot) {
-  if (lot.taken_away <= Seconds{}) return 1;
-  return lot.taken_away / (lot.taken_away + fleet.returns);
-}
-
-int gpus_of(const Fleet& fleet, const Lot& lot) {
-  return lot.kind ? lot.kind->gpus : fleet.gpus_per_node;
-}
-
 /// Books the payments of one plan.
 class Ledger {
  public:
@@ -470,6 +459,7 @@ class Ledger {
     for (const Shipment& each : shipments_of(fleet_.spec)) hold(each);
     for (const EnergyPayment& each : energy_) {
       pay(each.at.base_units(), factors_.energy * each.usd, &MonthMoney::energy);
+      months_[month_of(std::min(each.at.base_units(), end_s_))].kwh += factors_.draw * each.kwh;
     }
     pay_evenly(fleet_.steps.front().at.base_units(), end_s_,
                fleet_.spec.staff_usd_per_month / kMonthSpan, &MonthMoney::staff);
@@ -529,7 +519,7 @@ class Ledger {
     if (ordered >= end_s_) return;
     const double price = price_of(lot);
     pay(ordered, fleet_.spec.deposit * price, &MonthMoney::bought);
-    const double there = std::max(ordered, last_shipment(lot));
+    const double there = std::max(ordered, arrived(lot));
     pay(there, (1 - fleet_.spec.deposit) * price, &MonthMoney::bought);
     const double sold = std::min(end_s_, lot.until ? lot.until->base_units() : end_s_);
     const double loses = std::min(1.0, factors_.value_loss * fleet_.spec.loses);
@@ -547,7 +537,7 @@ class Ledger {
     const double term = lot.term->base_units();
     const double rate = period_rate(fleet_.spec.interest, 12);
     const double monthly = annuity_payment(price_of(lot), rate, term / kMonthSpan);
-    const double from = last_shipment(lot);
+    const double from = arrived(lot);
     pay_term(from, from + term, monthly / kMonthSpan, &MonthMoney::leased);
   }
 
@@ -563,15 +553,18 @@ class Ledger {
     if (is_own(lot)) {
       const double kilowatts =
           fleet_.waiting_node.base_units() * 1e-3 * lot.idle_share * each.nodes;
-      pay_evenly(std::max(each.from_s, factors_.waits_from.base_units()),
-                 std::min(until, fleet_.begins.base_units()),
-                 factors_.energy * kilowatts * fleet_.usd_per_kwh / 3600, &MonthMoney::energy);
+      const double from = std::max(each.from_s, factors_.waits_from.base_units());
+      const double to = std::min(until, fleet_.begins.base_units());
+      pay_evenly(from, to, factors_.energy * kilowatts * fleet_.usd_per_kwh / 3600,
+                 &MonthMoney::energy);
+      spread(from, to, months_.size(), [&](std::size_t m, double, double length) {
+        months_[m].kwh += factors_.draw * kilowatts * length / 3600;
+      });
     } else if (lot.terms != LotTerms::reserved) {
       pay_evenly(each.from_s, until, usd_per_s, &MonthMoney::rented);
     } else if (lot.ordered.base_units() < end_s_) {
       // A reservation that is given back early is paid for its whole term.
-      pay_term(each.from_s, last_shipment(lot) + lot.term->base_units(), usd_per_s,
-               &MonthMoney::rented);
+      pay_term(each.from_s, arrived(lot) + lot.term->base_units(), usd_per_s, &MonthMoney::rented);
     }
   }
 
@@ -626,11 +619,22 @@ PurchaseSpec with_list_prices(const Scenario& scenario, PurchaseSpec spec) {
 
 }  // namespace
 
+double share_there(const Fleet& fleet, const Lot& lot) {
+  if (lot.taken_away <= Seconds{}) return 1;
+  return lot.taken_away / (lot.taken_away + fleet.returns);
+}
+
+int gpus_of(const Fleet& fleet, const Lot& lot) {
+  return lot.kind ? lot.kind->gpus : fleet.gpus_per_node;
+}
+
+Seconds last_shipment(const Lot& lot) { return lot.ordered + lot.lead_time + lot.delivery; }
+
 std::vector<Shipment> shipments_of(const PurchaseSpec& spec) {
   std::vector<Shipment> out;
   for (const Lot& lot : spec.lots) {
     double until = lot.until ? lot.until->base_units() : INFINITY;
-    if (lot.term) until = std::min(until, last_shipment(lot) + lot.term->base_units());
+    if (lot.term) until = std::min(until, arrived(lot) + lot.term->base_units());
     for (int i = 0; i < lot.shipments; ++i) {
       const int nodes = lot.nodes / lot.shipments + (i < lot.nodes % lot.shipments ? 1 : 0);
       const double from = (lot.ordered + lot.lead_time).base_units() +
@@ -672,6 +676,18 @@ Seconds Fleet::soonest(Seconds work) const {
     left -= done;
   }
   return Seconds{INFINITY};
+}
+
+std::optional<Seconds> Fleet::gone() const {
+  std::optional<Seconds> out;
+  for (const FleetStep& step : steps) {
+    if (step.speed > 0) {
+      out.reset();
+    } else if (!out) {
+      out = step.at;
+    }
+  }
+  return out;
 }
 
 int Fleet::most_nodes() const {
@@ -760,6 +776,58 @@ std::optional<InputProblem> excess_price(const Scenario& scenario) {
                       .found = fmt::format("{:g}", given->usd),
                       .allowed = std::string(given->allowed),
                       .nearest = {}};
+}
+
+namespace {
+
+/// The lot that leaves at a moment, by the key that says when.
+std::string leaving_lot(const PurchaseSpec& spec, Seconds at) {
+  for (const Shipment& each : shipments_of(spec)) {
+    if (each.until_s != at.base_units()) continue;
+    const Lot& lot = *each.lot;
+    const bool given_back = lot.until && lot.until->base_units() == each.until_s;
+    return fmt::format("/{}/{}", each.lot - spec.lots.data(), given_back ? "until" : "term");
+  }
+  return {};
+}
+
+int nodes_from(const std::vector<FleetStep>& steps, Seconds at) {
+  const auto step = std::ranges::find(steps, at, &FleetStep::at);
+  return step == steps.end() ? 0 : step->nodes;
+}
+
+}  // namespace
+
+void require_lots_for(const Scenario& scenario, const Fleet& fleet, Seconds work,
+                      std::optional<Seconds> duration) {
+  const std::optional<Seconds> gone = fleet.gone();
+  if (!gone) return;
+  const bool lasts = duration ? fleet.begins + *duration <= *gone
+                              : std::isfinite(fleet.soonest(work).base_units());
+  if (lasts) return;
+  const Parallelism& cut = scenario.job.parallelism;
+  const int replica = cut.tensor * cut.context * cut.pipeline;
+  const double day = gone->base_units() / kDaySpan;
+  double done = 0;
+  for (std::size_t i = 0; i < fleet.steps.size(); ++i) {
+    const double from = std::max(fleet.begins, fleet.steps[i].at).base_units();
+    const double until = std::min(end_of_step(fleet.steps, i), gone->base_units());
+    done += fleet.steps[i].speed * std::max(0.0, until - from);
+  }
+  const std::string until =
+      duration ? fmt::format("until the run is done, on day {:.4g}",
+                             (fleet.begins + *duration).base_units() / kDaySpan)
+               : fmt::format("until all is trained: {:.3g} % is by then, though nothing fails",
+                             100 * done / work.base_units());
+  throw LotsGone(
+      {.file = scenario.file,
+       .pointer = "/run/purchase/lots" + leaving_lot(fleet.spec, *gone),
+       .found = fmt::format("{} left from day {:.4g} on",
+                            counted(nodes_from(fleet.steps, *gone), "node"), day),
+       .allowed = fmt::format(
+           "the {} of a replica {}",
+           counted((replica + fleet.gpus_per_node - 1) / fleet.gpus_per_node, "node"), until),
+       .nearest = {}});
 }
 
 Fleet begun_at(Fleet fleet, Seconds ready) {
@@ -854,7 +922,7 @@ std::vector<MonthMoney> further_money(const Fleet& fleet, Seconds run, const Mon
     MonthMoney& month = out[m];
     for (const auto part : {&MonthMoney::bought, &MonthMoney::leased, &MonthMoney::rented,
                             &MonthMoney::energy, &MonthMoney::staff, &MonthMoney::interest,
-                            &MonthMoney::residual, &MonthMoney::terms_left}) {
+                            &MonthMoney::residual, &MonthMoney::terms_left, &MonthMoney::kwh}) {
       month.*part -= before[m].*part;
     }
     const Seconds lasts = month.lasts - before[m].lasts;
@@ -878,7 +946,7 @@ MonthMoney sum_of(const std::vector<MonthMoney>& months) {
   for (const MonthMoney& month : months) {
     for (const auto part : {&MonthMoney::bought, &MonthMoney::leased, &MonthMoney::rented,
                             &MonthMoney::energy, &MonthMoney::staff, &MonthMoney::interest,
-                            &MonthMoney::residual, &MonthMoney::terms_left}) {
+                            &MonthMoney::residual, &MonthMoney::terms_left, &MonthMoney::kwh}) {
       out.*part += month.*part;
     }
     out.nodes += month.nodes * month.lasts.base_units();

@@ -62,6 +62,8 @@ struct Fleet {
   /// What work, as long as the run would take on all its nodes, takes on those that are there;
   /// infinity: it is never done.
   [[nodiscard]] Seconds soonest(Seconds work) const;
+  /// From when on there are never again nodes for the job; none: the last ones stay.
+  [[nodiscard]] std::optional<Seconds> gone() const;
   /// Nodes that are there, averaged over `run` from the moment that it begins.
   [[nodiscard]] double mean_nodes(Seconds run) const;
   /// GPU-hours of `run`, from the moment that it begins: of the nodes that are there, those of spot
@@ -75,11 +77,19 @@ struct Fleet {
   [[nodiscard]] int standing_by() const;
 };
 
+/// Share of the time that nodes of a spot lot are there: the mean long after the start; 1 of
+/// others.
+double share_there(const Fleet& fleet, const Lot& lot);
+int gpus_of(const Fleet& fleet, const Lot& lot);  ///< of one of its nodes
+/// When the last of it arrives, after the start of the plan.
+Seconds last_shipment(const Lot& lot);
+
 /// A price of "cost" that a purchase would have to ignore: what machines cost is said by lots, what
 /// is paid by the month by the purchase. Nothing: there is none.
 std::optional<InputProblem> excess_price(const Scenario& scenario);
 
-/// When the data has come, no lot is there any more that the job could run on.
+/// When the data has come, or before the run can be done, no lot is there any more that the job
+/// could run on.
 class LotsGone : public InputError {
  public:
   using InputError::InputError;
@@ -91,6 +101,12 @@ class LotsGone : public InputError {
 /// LotsGone.
 Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds data_ready = {});
 
+/// Throws LotsGone, with the pointer of the lot whose end leaves fewer nodes than a replica needs,
+/// where that is before the run can be done though nothing fails: `work` at the fleet's pace, or
+/// all of a `duration`.
+void require_lots_for(const Scenario& scenario, const Fleet& fleet, Seconds work,
+                      std::optional<Seconds> duration);
+
 /// The same machines for a run that can begin at `ready`, a moment since the plan's start: with the
 /// first nodes for it from then on. Where there are none any more it begins then, and stands still.
 Fleet begun_at(Fleet fleet, Seconds ready);
@@ -98,6 +114,7 @@ Fleet begun_at(Fleet fleet, Seconds ready);
 /// A month of 1/12 of 365.25 days; below 0: money that comes back.
 struct MonthMoney {
   double bought = 0, leased = 0, rented = 0, energy = 0, staff = 0;
+  double kwh = 0;         ///< that `energy` pays for; rented machines have theirs in their price
   double interest = 0;    ///< on all that was spent before
   double residual = 0;    ///< below 0: what machines that were bought are worth at the end
   double terms_left = 0;  ///< of leased and rented: of terms that go on after the plan's end
@@ -111,6 +128,7 @@ struct MonthMoney {
 /// Factors on what prices and tariffs turn out to be.
 struct MoneyFactors {
   double price = 1, energy = 1;
+  double draw = 1;        ///< of energy, what machines draw more or less
   double value_loss = 1;  ///< of what is lost a year, which is no more than all
   /// Nodes that wait for the run take energy from then on: what they took before is paid elsewhere.
   Seconds waits_from{};
@@ -121,6 +139,7 @@ struct EnergyPayment {
   Seconds at;
   double usd = 0;
   double demand_usd = 0;  ///< of it, for the highest hour of a month
+  double kwh = 0;
 };
 
 /// From the start of the plan until the run is done, `run` after it began. Until it begins own and

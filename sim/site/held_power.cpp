@@ -44,7 +44,9 @@ FleetEnergy fleet_energy(const Fleet& fleet, const NodeDraw& draw, Seconds run,
     if (out.grams) *out.grams += kwh * prices.grams_per_kwh->at(at);
     if (there.own > 0) {
       const double share = static_cast<double>(there.own) / there.nodes;
-      out.paid.push_back({.at = fleet.begins + at, .usd = share * kwh * prices.usd_per_kwh.at(at)});
+      out.paid.push_back({.at = fleet.begins + at,
+                          .usd = share * kwh * prices.usd_per_kwh.at(at),
+                          .kwh = share * kwh});
     }
     now = until;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -191,14 +192,20 @@ SiteAvailability site_availability(const SitePlan& plan, std::size_t hours) {
   bool limited = false;
   Joules stored;
   if (spec.battery) stored = Joules{spec.battery->energy_mwh * 3.6e9};  // full at the start
+  Watts above{std::numeric_limits<double>::infinity()};  // the battery shaves nothing
+  if (spec.battery && spec.battery->shave_above) above = *spec.battery->shave_above;
   for (std::size_t h = 0; h < hours; ++h) {
     const auto number = static_cast<std::int64_t>(h);
     const SiteHour& hour = plan.hour(number);
     const double outside = plan.outside(hour);
     const Watts machines = plan.machines(number * kTicksOfHour).draw(plan.levels.training);
     const Watts wanted = power_usage_effectiveness(plan.facility, outside) * machines;
-    const BatteryFlow flow = dispatched(plan, number, wanted, stored, Seconds{3600});
-    if (spec.battery) stored += spec.battery->efficiency * flow.in - flow.out;
+    if (spec.battery && spec.battery->shave_lowest &&
+        (number == 0 || plan.month(number) != plan.month(number - 1))) {
+      above = lowest_shaved(plan, number, stored);
+    }
+    const BatteryFlow flow = dispatched(plan, number, wanted, stored, Seconds{3600}, above);
+    stored = stored_after(plan, stored, flow);
     const Watts supply =
         hour.limit + renewable_power(spec, hour) + (flow.out - flow.in) / Seconds{3600};
     limited = limited || std::isfinite(hour.limit.base_units());

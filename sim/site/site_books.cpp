@@ -139,11 +139,12 @@ class BookKeeper {
     book.limit = hour.limit;
     of.facility = book.pue * of.machines;
     of.renewable = renewable_power(plan_.spec, hour) * book.length;
-    const BatteryFlow flow =
-        dispatched(plan_, number, (of.facility - of.generated) / book.length, stored_, book.length);
+    book.shave_above = clock_.shave_above(number);
+    const BatteryFlow flow = dispatched(plan_, number, (of.facility - of.generated) / book.length,
+                                        stored_, book.length, book.shave_above);
     of.battery_in = flow.in;
     of.battery_out = flow.out;
-    if (plan_.spec.battery) stored_ += plan_.spec.battery->efficiency * flow.in - flow.out;
+    stored_ = stored_after(plan_, stored_, flow);
     const Joules wanted =
         of.facility + of.battery_in - of.battery_out - of.renewable - of.generated;
     of.imported = std::max(Joules{}, wanted);
@@ -177,6 +178,7 @@ class BookKeeper {
     month.of += book.of;
     month.outside += book.outside * book.length.base_units();  // until add_demand()
     month.peak = std::max(month.peak, book.of.imported / book.length);
+    if (std::isfinite(book.shave_above.base_units())) month.shave_above = book.shave_above;
     out_.sum += book.of;
     for (std::size_t b = 0; b < book.lost.size(); ++b) out_.lost[b] += book.lost[b];
     out_.power.drawn = std::max(out_.power.drawn, book.of.facility / book.length);
@@ -269,7 +271,9 @@ std::vector<EnergyPayment> energy_payments(const SitePlan& plan, const SiteBooks
       const SiteHourBook& hour = books.hours[h];
       const FleetStep there = fleet.at(to_run_time(at - fleet.begins));
       const double share = there.nodes > 0 ? static_cast<double>(there.own) / there.nodes : 0;
-      out.push_back({.at = at, .usd = share * hour.of.energy_usd});
+      out.push_back({.at = at,
+                     .usd = share * hour.of.energy_usd,
+                     .kwh = share * hour.of.imported.base_units() / kJoulesPerKwh});
       if (hour.of.imported / hour.length > peak) {
         peak = hour.of.imported / hour.length;
         share_of_peak = share;

@@ -40,7 +40,8 @@ struct SiteHourBook {
   double outside = 0, pue = 1;
   double coolant = 0;  ///< the warmest; 0: no plant is described
   double usd_per_kwh = 0;
-  Watts limit;                                        ///< of the grid
+  Watts limit;        ///< of the grid
+  Watts shave_above;  ///< the battery stands in for more than that; infinite: for nothing
   std::array<double, std::size(kSiteBounds)> lost{};  ///< seconds of full speed, by what took them
 };
 
@@ -48,7 +49,8 @@ struct SiteMonthBook {
   int year = 0, month = 0;
   Seconds length;
   SiteAmounts of;
-  Watts peak;  ///< highest hour from the grid
+  Watts peak;                          ///< highest hour from the grid
+  std::optional<Watts> shave_above{};  ///< the battery stands in for more than that
   double demand_usd = 0;
   double outside = 0;  ///< mean
 };

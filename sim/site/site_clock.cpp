@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 
 #include "models/power/site_power.hpp"
 #include "models/site/weather.hpp"
@@ -27,14 +29,15 @@ Watts renewable_power(const SiteSpec& spec, const SiteHour& hour) {
 }
 
 BatteryFlow dispatched(const SitePlan& plan, std::int64_t hour, Watts demand, Joules stored,
-                       Seconds length) {
+                       Seconds length, Watts shave_above) {
   if (!plan.spec.battery) return {};
   const BatterySpec& battery = *plan.spec.battery;
   const SiteHour& at = plan.hour(hour);
   const double usd = plan.usd(hour);
   const Watts missing = demand - renewable_power(plan.spec, at);  // below 0: too much
   const Watts most_out = std::min(battery.power, stored / length);
-  if (missing > at.limit) return {.in = {}, .out = std::min(missing - at.limit, most_out) * length};
+  const Watts most = std::min(at.limit, shave_above);
+  if (missing > most) return {.in = {}, .out = std::min(missing - most, most_out) * length};
   if (battery.discharge_above && usd >= *battery.discharge_above) {
     return {.in = {}, .out = std::clamp(missing, Watts{}, most_out) * length};
   }
@@ -43,9 +46,63 @@ BatteryFlow dispatched(const SitePlan& plan, std::int64_t hour, Watts demand, Jo
   // Hours that are dear enough to discharge have returned above.
   const bool cheap = !battery.charge_below || usd <= *battery.charge_below;
   if (cheap) in = std::max(in, battery.charge_power.value_or(battery.power));
-  in = std::min({in, battery.power, at.limit - missing,
-                 std::max(Joules{}, room) / battery.efficiency / length});
+  in = std::min(
+      {in, battery.power, most - missing, std::max(Joules{}, room) / battery.efficiency / length});
   return {.in = std::max(Watts{}, in) * length, .out = {}};
+}
+
+Joules stored_after(const SitePlan& plan, Joules stored, const BatteryFlow& flow) {
+  if (!plan.spec.battery) return stored;
+  return stored + plan.spec.battery->efficiency * flow.in - flow.out;
+}
+
+namespace {
+
+/// A month with the battery's rule, if the job trains all the time.
+struct ShavedMonth {
+  Watts highest;   ///< from the grid, of what it gives
+  Joules lacking;  ///< of what it does not
+};
+ShavedMonth shaved_month(const SitePlan& plan, std::span<const Watts> draws, std::int64_t first,
+                         Joules stored, Watts shave_above) {
+  ShavedMonth out;
+  for (std::size_t h = 0; h < draws.size(); ++h) {
+    const auto number = first + static_cast<std::int64_t>(h);
+    const SiteHour& hour = plan.hour(number);
+    const BatteryFlow flow = dispatched(plan, number, draws[h], stored, kWholeHour, shave_above);
+    stored = stored_after(plan, stored, flow);
+    const Watts taken =
+        draws[h] - renewable_power(plan.spec, hour) + (flow.in - flow.out) / kWholeHour;
+    out.highest = std::max(out.highest, std::min(taken, hour.limit));
+    if (taken > hour.limit) out.lacking += (taken - hour.limit) * kWholeHour;
+  }
+  return out;
+}
+
+}  // namespace
+
+Watts lowest_shaved(const SitePlan& plan, std::int64_t first, Joules stored) {
+  std::vector<Watts> draws;
+  for (auto hour = first; plan.month(hour) == plan.month(first); ++hour) {
+    draws.push_back(plan.trained_draw(hour));
+  }
+  const ShavedMonth as_it_is =
+      shaved_month(plan, draws, first, stored, Watts{std::numeric_limits<double>::infinity()});
+  constexpr double kRounding = 1e-9;
+  // More power above which it stands in leaves no less in it: what can be held is an interval.
+  const auto holds = [&](Watts above) {
+    const ShavedMonth month = shaved_month(plan, draws, first, stored, above);
+    return month.highest <= (1 + kRounding) * above &&
+           month.lacking <= as_it_is.lacking + kRounding * capacity_of(*plan.spec.battery);
+  };
+  Watts low, high = as_it_is.highest;
+  if (!holds(high)) return Watts{std::numeric_limits<double>::infinity()};
+  constexpr int kHalvings = 50;
+  for (int i = 0; i < kHalvings; ++i) {
+    const Watts middle = (low + high) / 2;
+    (holds(middle) ? high : low) = middle;
+  }
+  return high;
 }
 
 SiteClock::SiteClock(const SitePlan& plan, std::uint32_t trajectory)
@@ -64,9 +121,27 @@ SiteClock::SiteClock(const SitePlan& plan, std::uint32_t trajectory)
   last_training_ = machines_.draw(plan.levels.training);
 }
 
+Watts SiteClock::shave_above(std::int64_t hour) const {
+  const std::optional<BatterySpec>& battery = plan_.spec.battery;
+  if (battery && battery->shave_above) return *battery->shave_above;
+  Watts out{std::numeric_limits<double>::infinity()};
+  for (const auto& [from, above] : aims_) {
+    if (from <= hour) out = above;
+  }
+  return out;
+}
+
+/// Finds what the battery can hold over the month that begins.
+void SiteClock::aim_battery() {
+  if (!plan_.spec.battery || !plan_.spec.battery->shave_lowest) return;
+  if (hour_ > 0 && plan_.month(hour_) == plan_.month(hour_ - 1)) return;
+  aims_.emplace_back(hour_, lowest_shaved(plan_, hour_, stored_));
+}
+
 /// Plans the hour as if the job trained through it, by the plants as they are at its start.
 void SiteClock::begin_hour() {
   ++hour_;
+  aim_battery();
   for (BankProcess& bank : cooling_) bank.advance(hour_ * kHourTicks);
   machines_ = plan_.machines(hour_ * kHourTicks);
   const SiteHour& hour = plan_.hour(hour_);
@@ -77,8 +152,9 @@ void SiteClock::begin_hour() {
   const double share = coolest_share();
   const Watts demand =
       pue_ * machines_.draw(share < 0 ? plan_.levels.starting : plan_.table.at(share).it);
-  const BatteryFlow flow = dispatched(plan_, hour_, demand, stored_, kWholeHour);
-  if (plan_.spec.battery) stored_ += plan_.spec.battery->efficiency * flow.in - flow.out;
+  const BatteryFlow flow =
+      dispatched(plan_, hour_, demand, stored_, kWholeHour, shave_above(hour_));
+  stored_ = stored_after(plan_, stored_, flow);
   supply_ = hour.limit + renewable_power(plan_.spec, hour) + (flow.out - flow.in) / kWholeHour;
 }
 

@@ -1,8 +1,10 @@
 /// What the site lets the machines have, from hour to hour and from failure to failure.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/run/campaign.hpp"
@@ -42,9 +44,16 @@ struct BatteryFlow {
 };
 /// Of an hour, or a part of it, in which the site wants `demand` on average. Charges from what
 /// renewables give too much, and from the grid where its limit leaves room and the tariff is low;
-/// stands in where the grid gives too little, or costs much. `stored`: that it can give.
+/// stands in where the grid gives too little, or costs much, or for what would be taken from it
+/// above `shave_above`, which charging keeps below too. `stored`: that it can give.
 BatteryFlow dispatched(const SitePlan& plan, std::int64_t hour, Watts demand, Joules stored,
-                       Seconds length);
+                       Seconds length, Watts shave_above = Watts{INFINITY});
+/// What is in it after such a flow.
+Joules stored_after(const SitePlan& plan, Joules stored, const BatteryFlow& flow);
+/// The lowest power above which the battery can stand in for the grid from hour `first` to the end
+/// of its calendar month, if the job trains all the time and nothing fails, and cover no less of
+/// what the grid lacks than it would otherwise. `stored`: at the start of that hour.
+Watts lowest_shaved(const SitePlan& plan, std::int64_t first, Joules stored);
 /// What sun and wind give in an hour.
 Watts renewable_power(const SiteSpec& spec, const SiteHour& hour);
 
@@ -57,9 +66,13 @@ class SiteClock {
   SiteState at(RunTime now);
   /// Of the path, until the last call of at().
   [[nodiscard]] const StandbyRecord& standby() const { return path_.record(); }
+  /// Above which the battery stands in, in an hour that at() has been asked about; infinite: it
+  /// shaves nothing.
+  [[nodiscard]] Watts shave_above(std::int64_t hour) const;
 
  private:
   void begin_hour();
+  void aim_battery();
   [[nodiscard]] double coolest_share()
       const;  ///< of the cards' limit; below 0: not even the lowest
   [[nodiscard]] double coolant_at(Watts it) const;
@@ -77,6 +90,8 @@ class SiteClock {
   SiteMachines machines_;
   Watts supply_;  ///< grid, renewables and battery together, this hour
   Joules stored_;
+  /// Of the battery, from which hour on; where it finds the lowest for each month.
+  std::vector<std::pair<std::int64_t, Watts>> aims_;
   int nodes_down_ = 0;
   int needed_ = 0;  ///< of the nodes that the path feeds
   Watts last_training_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <string_view>
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
@@ -109,7 +110,8 @@ RunTime run_moment(double plan_s, Seconds begins) {
   return s < kLongest ? to_run_time(Seconds{s}) : std::numeric_limits<RunTime>::max();
 }
 
-std::string mode_name(const Lot& lot) { return "taken away: " + lot.name; }
+constexpr std::string_view kTakenAway = "taken away: ";
+std::string mode_name(const Lot& lot) { return std::string(kTakenAway) + lot.name; }
 
 /// While which of a lot's nodes are there, since the run's start.
 std::vector<Presence> times_there(const PurchaseSpec& spec, const Lot& lot, Seconds begins) {
@@ -247,6 +249,12 @@ std::chrono::year_month SitePlan::month(std::int64_t number) const {
   return date.year() / date.month();
 }
 
+Watts SitePlan::trained_draw(std::int64_t number) const {
+  constexpr RunTime kPlannedHour = 3'600'000'000'000;
+  return power_usage_effectiveness(facility, outside(hour(number))) *
+         machines(number * kPlannedHour).draw(levels.training);
+}
+
 double SitePlan::usd(std::int64_t number) const {
   if (spec.priced) return hour(number).usd_per_kwh;
   return usd_per_kwh.at(Seconds{3600.0 * static_cast<double>(number)});
@@ -342,6 +350,14 @@ std::function<PaceLaw(std::uint32_t)> site_pace(std::shared_ptr<const SitePlan> 
   };
 }
 
+double taken_away(const Campaign& campaign, const TrajectoryResult& run) {
+  double out = 0;
+  for (std::size_t m = 0; m < run.failures.size(); ++m) {
+    if (campaign.modes[m].name.starts_with(kTakenAway)) out += run.failures[m];
+  }
+  return out;
+}
+
 void begin_with(const Fleet& fleet, Campaign& campaign) {
   campaign.nodes_there = nodes_in_use(fleet, campaign.nodes);
   for (const Lot& lot : fleet.spec.lots) {
@@ -361,6 +377,9 @@ SitedCampaign plan_sited(const RunWork& work, const RunSpec& run, LotSpares spar
   if (run.purchase) {
     const Seconds ready = data_comes + (out.plan.data ? out.plan.data->begins : Seconds{});
     const auto fleet = std::make_shared<Fleet>(plan_fleet(scenario, *run.purchase, ready));
+    require_lots_for(
+        scenario, *fleet, campaign.work,
+        campaign.horizon > 0 ? std::optional(to_seconds(campaign.horizon)) : std::nullopt);
     fleet->returns = campaign.spares.repair;
     if (run.site && run.site->priced) fleet->usd_per_kwh = mean_tariff(*run.site);
     assumptions.insert(assumptions.end(), fleet->assumptions.begin(), fleet->assumptions.end());
@@ -368,6 +387,12 @@ SitedCampaign plan_sited(const RunWork& work, const RunSpec& run, LotSpares spar
     campaign.nodes_there = nodes_in_use(*fleet, campaign.nodes);
     take_spares_from_lots(scenario, *fleet, spares, out.plan);
     out.fleet = fleet;
+  }
+  if (!out.fleet && out.plan.data && out.plan.data->begins > Seconds{}) {
+    assumptions.emplace_back(
+        "run.data: machines come when the dataset is staged, so that no money is paid for them and "
+        "no energy taken before; run.purchase says when they come, and has those paid for that "
+        "wait");
   }
   if (run.site) {
     SitePlan site = plan_site(scenario, run, reserved_nodes(campaign.spares), out.fleet);

@@ -12,6 +12,7 @@
 #include "models/spec/specs.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/run/plan_campaign.hpp"
+#include "sim/run/trajectory.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/scenario/site_spec.hpp"
@@ -86,6 +87,8 @@ struct SitePlan {
   [[nodiscard]] double outside(const SiteHour& at) const {
     return at.outside_celsius.value_or(outside_celsius);
   }
+  /// What the site draws in the hour with that number if the job trains through it.
+  [[nodiscard]] Watts trained_draw(std::int64_t number) const;
   /// Of the hour with that number, since the run began.
   [[nodiscard]] double usd(std::int64_t number) const;
   /// None: neither the hours nor the scenario say the grid's intensity.
@@ -119,6 +122,9 @@ enum class LotSpares : std::uint8_t { exactly, up_to };
 /// not before it is staged. Throws InputError also where lots leave fewer spares than they have to.
 SitedCampaign plan_sited(const RunWork& work, const RunSpec& run,
                          LotSpares spares = LotSpares::exactly, Seconds data_comes = {});
+
+/// Nodes of spot lots that their provider took away in a run.
+double taken_away(const Campaign& campaign, const TrajectoryResult& run);
 
 /// The campaign for a fleet that begins at another moment: its pace, and nodes of spot lots, which
 /// are taken away while they are there. The moment is no earlier than that of the fleet for which

@@ -63,6 +63,57 @@ TEST_CASE("a dataset in tiers: the answer says what limits, and its months add u
   CHECK(usd == doctest::Approx(of(data, "storage_usd")).epsilon(1e-9));
 }
 
+TEST_CASE(
+    "a dataset in tiers: how long is until it is done, staging included, wherever it is said") {
+  const Json answer = answer_to_site("dataset-in-tiers.json");
+  CHECK(of(answer, "begins_s") == doctest::Approx(of(answer.at("data"), "begins_s")));
+  CHECK(of(answer, "done_s") == doctest::Approx(of(answer, "begins_s") + of(answer, "wall_s")));
+  CHECK(of(answer, "done_s") == doctest::Approx(of(answer.at("data"), "done_s")));
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/data.html";
+  const test::Ran ran =
+      test::lockstep_with({"run", LOCKSTEP_SOURCE_DIR "/scenarios/site/dataset-in-tiers.json",
+                           "--report", page, "--trajectories", "3"});
+  REQUIRE(ran.exit == Exit::ok);
+  const auto in_days = [&](const char* member) {
+    return significant(of(answer, member) / 86'400) + " days";
+  };
+  const std::string head =
+      in_days("done_s") + ", of which " + in_days("begins_s") + " before the first step";
+  CHECK(ran.out.substr(0, ran.out.find('\n')).ends_with(head));
+  CHECK(ran.out.find("Done after        " + in_days("done_s")) != std::string::npos);
+  // A run without a dataset to stage begins at once, and does not say so.
+  CHECK_FALSE(answer_to_site("heat-wave.json").contains("begins_s"));
+}
+
+TEST_CASE("machines that come in lots: a price times an amount is what each lot costs") {
+  const Json purchase = answer_to_site("cloud-then-own.json").at("purchase");
+  double paid = 0, left = 0;
+  for (const Json& lot : purchase.at("lots")) {
+    const double times = lot.contains("gpu_hours") ? of(lot, "gpu_hours") : of(lot, "nodes");
+    const double price =
+        lot.contains("gpu_hours") ? of(lot, "usd_per_gpu_hour") : of(lot, "usd_per_node");
+    CHECK(of(lot, "paid_usd") == doctest::Approx(price * times).epsilon(1e-9));
+    paid += of(lot, "paid_usd");
+    if (lot.contains("residual_usd")) left += of(lot, "residual_usd");
+  }
+  CHECK(paid == doctest::Approx(of(purchase, "bought_usd") + of(purchase, "rented_usd")));
+  CHECK(left == doctest::Approx(of(purchase, "residual_usd")));
+  CHECK(of(purchase, "usd_per_kwh") == doctest::Approx(0.07));
+}
+
+TEST_CASE(
+    "machines that come in lots: a last lot that ends too early is told by its key, at once") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/site/cloud-then-own.json";
+  const test::Ran ran =
+      test::lockstep_with({"run", file, "--set", "run.purchase.lots.1.until=\"200 d\""});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.out.empty());
+  CHECK(ran.err.find("#/run/purchase/lots/1/until: found 0 nodes left from day 200 on; allowed: "
+                     "the 4 nodes of a replica until all is trained: ") != std::string::npos);
+  CHECK(std::ranges::count(ran.err, '\n') == 1);
+}
+
 TEST_CASE("sites that ship: nodes fit under the limit in the hour of the highest PUE") {
   const test::TemporaryFolder folder;
   const std::string page = folder.path() + "/page.html";

@@ -99,11 +99,13 @@ constexpr std::array kRunOptions{
                "Write the step as a GOAL schedule, for LogGOPSim and ATLAHS; collectives become "
                "the messages of rings. Compressed if the name ends in .gz.",
                "--goal step.goal", PathUse::writes},
-    OptionSpec{"scaling", 0, "GPUS", false,
-               "The step on so many GPUs, with the same batch (strong scaling) and with as many "
-               "sequences a replica (weak): efficiency, what is lost to what, H100 equivalents, "
-               "money and energy per trillion tokens. Data parallelism grows, the rest stays.",
-               "--scaling 1024,2048,4096"},
+    OptionSpec{
+        "scaling", 0, "GPUS", false,
+        "The step on so many GPUs, with the same batch (strong scaling) and with as many "
+        "sequences a replica (weak): efficiency, what is lost to what, H100 equivalents, "
+        "money and energy per trillion tokens; of a run of weeks goodput, days and money too. "
+        "Data parallelism grows, the rest stays.",
+        "--scaling 1024,2048,4096"},
     OptionSpec{
         "power-trace", 0, "FILE", false,
         "For a scenario with \"power\": write the power of a step over its time as CSV (mean "
@@ -294,6 +296,7 @@ struct SpecialOption {
   }
 };
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
+                           kToBeScaled = R"(of one step, or with "run" (else --vary))",
                            kRunOnly = "with \"run\"",
                            kNotJobs = R"(of one step, or with "queue" or "serving")",
                            kNoServing = "without \"serving\"",
@@ -314,7 +317,7 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"optimise", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"vary", "", true, true, true, true, true, true},
     SpecialOption{"advise", "", true, true, true, true, true, true},
-    SpecialOption{"scaling", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"scaling", kToBeScaled, true, false, true, false, false, false},
     SpecialOption{"jitter", kOneStep, true, false, false, false, false, false},
     SpecialOption{"explain-fabric", kOneStep, true, false, false, false, false, false},
     SpecialOption{"profile", kNoQueueOrServing, true, true, true, true, false, false},

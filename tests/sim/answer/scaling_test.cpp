@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/base/input_error.hpp"
+#include "sim/scenario/read_scenario.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {
@@ -49,6 +50,43 @@ TEST_CASE("scaling: a size that cannot be says why, and none at all is an error"
   CHECK(scaling.weak[1].efficiency == 1);
   const std::array none{12};
   CHECK_THROWS_AS(scale("t.json", kScaledJob, presets(), {.allow_oom = true}, none), InputError);
+}
+
+TEST_CASE("scaling: a run of weeks has its goodput, days and money at each size, both ways") {
+  const std::string weeks = kScaledJob.substr(0, kScaledJob.rfind('}')) + R"(,
+    "training": {"tokens": 4e10}, "run": {"trajectories": 2, "checkpoint": {"interval": "1 h",
+    "storage": {"write": "10 GB/s", "read": "10 GB/s"}},
+    "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "200 d"}]}}})";
+  const std::array gpus{32, 64};
+  const Scaling scaling = scale("t.json", weeks, presets(), {.allow_oom = true}, gpus);
+  for (const auto* series : {&scaling.strong, &scaling.weak}) {
+    for (const ScalingPoint& point : *series) {
+      CAPTURE(point.gpus);
+      REQUIRE(point.problem.empty());
+      REQUIRE(point.goodput);
+      CHECK(*point.goodput > 0.9);
+      CHECK(*point.goodput < 1);
+      CHECK(*point.tokens_done == doctest::Approx(4e10).epsilon(1e-3));
+      CHECK(*point.done_s * *point.goodput ==
+            doctest::Approx(4e10 / point.tokens_per_s).epsilon(0.01));
+      CHECK(*point.usd == doctest::Approx(2 * point.gpus * *point.done_s / 3600).epsilon(1e-9));
+    }
+    CHECK(*series->back().done_s < *series->front().done_s);
+  }
+  CHECK_FALSE(scale("t.json", kScaledJob, presets(), {.allow_oom = true}, gpus).weak[0].goodput);
+}
+
+TEST_CASE("h100 equivalents: by the dense 16-bit peak, of cards without BF16 by FP16") {
+  const auto of = [](const char* node) {
+    const std::string text = std::string(R"({"cluster": {"node": ")") + node + R"(", "nodes": 1},
+        "model": "llama3_8b", "parallelism": {"data": 8, "sharding": "zero3"},
+        "batch": {"sequences": 8, "micro": 1, "tokens": 512}, "precision": "fp16"})";
+    return h100_equivalents(read_scenario("t.json", text, presets()), 8);
+  };
+  CHECK(of("dgx_h100") == doctest::Approx(8).epsilon(1e-3));
+  // 312 and 125 TFLOP/s by their datasheets, of 989.4.
+  CHECK(of("dgx_a100_80gb") == doctest::Approx(8 * 312 / 989.4).epsilon(1e-3));
+  CHECK(of("dgx_v100") == doctest::Approx(8 * 125 / 989.4).epsilon(0.02));
 }
 
 }  // namespace lockstep

@@ -182,6 +182,48 @@ TEST_CASE("plan on lots: a run on few of the job's nodes takes long, and is done
         doctest::Approx(work / result.model.fleet->steps.front().speed).epsilon(1e-3));
 }
 
+TEST_CASE("plan on lots: a last lot that ends too early is told by its key, and nothing is drawn") {
+  Json plan = lots_plan();
+  purchase_in(plan["candidates"][0]) =
+      lots_of(R"([{"name": "a", "terms": "buy", "nodes": 4, "usd_per_node": 1, "until": "5 d"}])");
+  const std::string why = planned(plan).model.impossible;
+  CHECK(
+      why.starts_with("has 0 nodes left from day 5 on; run.purchase.lots.0.until has to leave "
+                      "the 1 node of a replica until all is trained: "));
+}
+
+TEST_CASE("plan on lots: of cases that are not done it is known how far they came, and for what") {
+  Json plan = lots_plan();
+  plan["training"]["tokens"] = 1e11;
+  plan["uncertain"]["efficiency"] = Json::parse(R"({"low": 0.8, "high": 1.25})");
+  plan["samples"] = 40;
+  const auto with = [&](const std::string& until) {
+    purchase_in(plan["candidates"][0]) = lots_of(
+        (R"([{"name": "a", "terms": "on_demand", "nodes": 4, "usd_per_gpu_hour": 2)" + until + "}]")
+            .c_str());
+    return planned(plan);
+  };
+  const PlanResult all = with("");
+  CHECK(all.unfinished == 0);
+  CHECK_FALSE(all.given_up);
+  // They go when the median is just done.
+  const double day = 1.01 * all.expected.run_s / kLotDay;
+  const PlanResult cut = with(", \"until\": \"" + std::to_string(day) + " d\"");
+  CHECK(cut.expected.finished);
+  CHECK(cut.expected.times.done == doctest::Approx(1));
+  CHECK(cut.unfinished > 0.2);
+  CHECK(cut.unfinished < 0.8);
+  REQUIRE(cut.given_up);
+  const PlanTimes& times = cut.given_up->times;
+  CHECK(times.done < 1);
+  CHECK(times.done > 0.7);
+  // After that they wait for machines that never come, until they are given up.
+  CHECK(times.missing_s == doctest::Approx(cut.given_up->run_s - day * kLotDay).epsilon(1e-3));
+  double sum = 0;
+  for (const double bucket : times.s) sum += bucket;
+  CHECK(sum == doctest::Approx(cut.given_up->run_s));
+}
+
 TEST_CASE("phases on lots: the example that ships has the three ways") {
   const std::string path = LOCKSTEP_SOURCE_DIR "/scenarios/plans/own-lots-then-refine.json";
   const PlanSpec spec = read_plan(path, read_text_file(path), presets());

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "models/base/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/site/lot_prices.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {
@@ -401,6 +403,83 @@ TEST_CASE("money: a lot after the end of the plan costs nothing, one without lea
   CHECK(both.steps[1].nodes == 8);
   CHECK(both.steps[1].own == 4);
   CHECK(both.steps[2].nodes == 4);
+}
+
+namespace {
+
+std::string problem_of_lots(const Fleet& fleet, Seconds work,
+                            std::optional<Seconds> duration = std::nullopt) {
+  try {
+    require_lots_for(eight_nodes(), fleet, work, duration);
+  } catch (const LotsGone& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("fleet: lots that leave less than a replica before the work can be done are one line") {
+  const Scenario scenario = eight_nodes();
+  const Fleet fleet = plan_fleet(scenario, purchase_of(R"("lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1, "until": "5 d"},
+    {"name": "b", "terms": "reserved", "nodes": 8, "ordered": "4 d", "usd_per_gpu_hour": 1,
+     "term": "6 d"}])"));
+  REQUIRE(fleet.gone());
+  CHECK(*fleet.gone() == days(10));
+  CHECK(problem_of_lots(fleet, days(10)).empty());
+  CHECK(problem_of_lots(fleet, days(12.5)) ==
+        "t.json#/run/purchase/lots/1/term: found 0 nodes left from day 10 on; allowed: the 1 node "
+        "of a replica until all is trained: 80 % is by then, though nothing fails");
+  CHECK(problem_of_lots(fleet, days(1), days(10)).empty());
+  CHECK(problem_of_lots(fleet, days(1), days(11)) ==
+        "t.json#/run/purchase/lots/1/term: found 0 nodes left from day 10 on; allowed: the 1 node "
+        "of a replica until the run is done, on day 11");
+  // A gap is waited for, and lots that stay do for any work.
+  const Fleet gap = plan_fleet(scenario, purchase_of(R"("lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1, "until": "5 d"},
+    {"name": "b", "terms": "buy", "nodes": 8, "lead_time": "20 d", "usd_per_node": 1}])"));
+  CHECK_FALSE(gap.gone());
+  CHECK(problem_of_lots(gap, days(1000)).empty());
+}
+
+TEST_CASE("lot prices: price times amount is what months have, whatever the terms") {
+  const PurchaseSpec spec = purchase_of(R"("deposit": 0.25, "price_fall": 0.2, "interest": 0.08,
+   "lots": [
+    {"name": "a", "terms": "buy", "nodes": 8, "lead_time": "70 d", "delivery": "40 d",
+     "shipments": 2, "usd_per_node": 1000},
+    {"name": "b", "terms": "buy", "nodes": 4, "ordered": "365.25 d", "usd_per_node": 1000},
+    {"name": "c", "terms": "lease", "nodes": 4, "usd_per_node": 1000, "term": "1000 d"},
+    {"name": "d", "terms": "reserved", "nodes": 2, "usd_per_gpu_hour": 2, "term": "800 d"},
+    {"name": "e", "terms": "on_demand", "nodes": 2, "usd_per_gpu_hour": 3, "until": "100 d"},
+    {"name": "f", "terms": "spot", "nodes": 2, "usd_per_gpu_hour": 1, "taken_away": "9 d"},
+    {"name": "g", "terms": "buy", "nodes": 9, "ordered": "900 d", "usd_per_node": 1000}])");
+  Fleet fleet = fleet_of(spec);
+  fleet.returns = days(1);
+  const Seconds run = days(2 * 365.25);
+  const MoneyFactors factors{.price = 1.1, .value_loss = 1.2};
+  const std::vector<LotPrice> lots = lot_prices(fleet, run, factors);
+  const MonthMoney sum = sum_of(money_by_month(fleet, run, factors));
+  const auto paid = [&](std::size_t from, std::size_t until) {
+    double usd = 0;
+    for (std::size_t i = from; i < until; ++i) usd += lots[i].paid_usd;
+    return usd;
+  };
+  REQUIRE(lots.size() == 7);
+  // A fall of a fifth a year, and the factor on prices.
+  CHECK(lots[0].usd_per_node == doctest::Approx(1100));
+  CHECK(lots[1].usd_per_node == doctest::Approx(880));
+  CHECK(lots[0].paid_usd == doctest::Approx(8 * 1100.0));
+  CHECK(lots[2].paid_usd == doctest::Approx(lots[2].usd_per_month * lots[2].months));
+  CHECK(lots[3].gpu_hours == doctest::Approx(2 * 8 * 24 * 800.0));
+  CHECK(lots[4].gpu_hours == doctest::Approx(2 * 8 * 24 * 100.0));
+  CHECK(lots[5].gpu_hours == doctest::Approx(0.9 * 2 * 8 * 24 * 2 * 365.25));
+  CHECK(lots[6].paid_usd == 0);
+  CHECK(lots[0].arrives == days(110));
+  CHECK(lots[0].paid_usd + lots[1].paid_usd == doctest::Approx(sum.bought).epsilon(1e-9));
+  CHECK(lots[2].paid_usd == doctest::Approx(sum.leased).epsilon(1e-9));
+  CHECK(paid(3, 6) == doctest::Approx(sum.rented).epsilon(1e-9));
+  CHECK(lots[0].residual_usd + lots[1].residual_usd == doctest::Approx(sum.residual).epsilon(1e-9));
 }
 
 }  // namespace lockstep

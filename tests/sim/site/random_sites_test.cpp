@@ -66,6 +66,8 @@ class RandomSite {
     BatterySpec out{
         .energy_mwh = from(0.5, 30), .power = Watts{from(0.5e6, 15e6)}, .efficiency = from(0.7, 1)};
     if (often(0.5)) out.charge_power = Watts{from(0.1e6, 5e6)};
+    if (often(0.2)) out.shave_above = Watts{from(2e6, 14e6)};
+    if (often(0.3)) out.shave_lowest = !out.shave_above;
     if (often(0.5)) {
       out.charge_below = from(0, 0.1);
       out.discharge_above = from(0.12, 0.3);

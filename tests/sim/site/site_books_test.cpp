@@ -1,6 +1,7 @@
 #include "sim/site/site_books.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <memory>
 #include <vector>
@@ -333,6 +334,90 @@ TEST_CASE("books: a pause draws what machines that start draw, and is charged to
   CHECK(books.lost[static_cast<std::size_t>(SiteBound::cooling)] == 0);
   CHECK_FALSE(books.power.tightest());
   CHECK(books.power.path == std::nullopt);
+}
+
+namespace {
+
+constexpr double kWanted = 12.5, kBySun = 2.5;  // MW from the grid, half a day each
+
+/// January, in whose days the site takes 12.5 MW from the grid for twelve hours, and 2.5 MW for
+/// twelve.
+SitePlan square_wave(double energy_mwh, double efficiency) {
+  SitePlan plan = hand_made_site();
+  plan.spec.solar = Watts{10e6};
+  for (SiteHour& hour : plan.spec.hours) hour.solar = hour.hour < 12 ? 0 : 1;
+  plan.spec.demand_usd_per_kw_month = 10;
+  plan.spec.battery = BatterySpec{.energy_mwh = energy_mwh,
+                                  .power = Watts{50e6},
+                                  .efficiency = efficiency,
+                                  .shave_lowest = true};
+  return plan;
+}
+constexpr double kJanuary = 31 * 24;
+
+void check_shaved(const SiteBooks& books, const SitePlan& plan, double to_mw) {
+  constexpr double kClose = 1e-9;
+  CHECK(books.months[0].shave_above->base_units() == doctest::Approx(1e6 * to_mw).epsilon(kClose));
+  CHECK(books.months[0].peak.base_units() == doctest::Approx(1e6 * to_mw).epsilon(kClose));
+  CHECK(books.demand_usd == doctest::Approx(to_mw * 1e3 * 10).epsilon(kClose));
+  double usd = 0;
+  for (const SiteHourBook& hour : books.hours) {
+    check_balance(hour.of);
+    usd += hour.of.energy_usd;
+  }
+  check_balance(books.sum);
+  CHECK(usd + books.demand_usd == doctest::Approx(books.usd()).epsilon(kClose));
+  CHECK(books.sum.energy_usd == doctest::Approx(mwh(books.sum.imported) * 100).epsilon(kClose));
+  const Joules kept = *books.battery_begin + plan.spec.battery->efficiency * books.sum.battery_in -
+                      books.sum.battery_out;
+  CHECK(std::abs((*books.battery_end - kept) / *books.battery_begin) < kClose);
+}
+
+}  // namespace
+
+TEST_CASE("battery: the lowest power that it holds is what a half day of it covers") {
+  // What is above fills twelve hours with its 12 MWh, and comes back in the other twelve.
+  const SitePlan plan = square_wave(12, 0.8);
+  check_shaved(site_books(plan, training_for(kJanuary), 0), plan, kWanted - 12.0 / 12);
+}
+
+TEST_CASE("battery: or what its losses let come back over the month, and what it begins with") {
+  // 31 half days give what 30 half days have stored, and all that was in it:
+  // 31 x 12 x (12.5 - t) = 200 + 30 x 12 x 0.8 x (t - 2.5).
+  const SitePlan plan = square_wave(200, 0.8);
+  const double held =
+      (31 * 12 * kWanted + 30 * 12 * 0.8 * kBySun - 200) / (31 * 12 + 30 * 12 * 0.8);
+  const SiteBooks books = site_books(plan, training_for(kJanuary), 0);
+  check_shaved(books, plan, held);
+  // Empty after the last of these half days, and charged in the half day that is left.
+  CHECK(mwh(*books.battery_end) == doctest::Approx(0.8 * 12 * (held - kBySun)).epsilon(1e-6));
+}
+
+TEST_CASE("battery: above a power that is given it stands in as long as it lasts") {
+  SitePlan plan = square_wave(9, 1);
+  plan.spec.battery->shave_lowest = false;
+  plan.spec.battery->shave_above = Watts{8e6};
+  const SiteBooks books = site_books(plan, training_for(24), 0);
+  // 4.5 MW for two hours; then the grid gives all.
+  CHECK(mwh(books.hours[0].of.imported) == doctest::Approx(8));
+  CHECK(mwh(books.hours[1].of.imported) == doctest::Approx(8));
+  CHECK(mwh(books.hours[2].of.imported) == doctest::Approx(kWanted));
+  // 5.5 MW are left of it to be charged by.
+  CHECK(mwh(books.hours[12].of.imported) == doctest::Approx(8));
+  CHECK(mwh(books.hours[13].of.battery_in) == doctest::Approx(3.5));
+  CHECK(mwh(*books.battery_end) == doctest::Approx(9));
+}
+
+TEST_CASE("battery: a peak is shaved to no less than a limit of the grid lets be held") {
+  // Two hours in which the grid gives 8 MW need 9 MWh, which shaving may not take.
+  SitePlan plan = square_wave(12, 1);
+  plan.spec.hours[10].limit = plan.spec.hours[11].limit = Watts{8e6};
+  const SiteBooks books = site_books(plan, training_for(kJanuary), 0);
+  CHECK(mwh(books.sum.short_of) == doctest::Approx(0).epsilon(1e-6));
+  // But for the billionth of the battery that its rule leaves to rounding: 43 J at 10 MW.
+  CHECK(books.lost[static_cast<std::size_t>(SiteBound::grid)] < 5e-6);
+  // The ten other hours share what is left of it.
+  CHECK(books.months[0].peak.base_units() == doctest::Approx(1e6 * (kWanted - 3.0 / 10)));
 }
 
 }  // namespace lockstep

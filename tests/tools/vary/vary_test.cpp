@@ -377,6 +377,64 @@ TEST_CASE("lockstep run --vary: tables keep to the columns of texts, and have ev
   CHECK(csv.find(",31200000") != std::string::npos);
 }
 
+TEST_CASE(
+    "lockstep run --vary: of a site its money, grid and limits are columns, as --set has it") {
+  const TemporaryFolder folder;
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/site/curtailment-two-hours.json";
+  const std::string out = folder.path() + "/varied.csv";
+  const std::vector<std::string> asked{"run",
+                                       file,
+                                       "--trajectories",
+                                       "2",
+                                       "--set",
+                                       "run.duration=\"3 d\"",
+                                       "--vary",
+                                       "run.site.battery.energy_mwh=1,20"};
+  const Json varied = json_of(asked);
+  REQUIRE(varied["points"].size() == 2);
+  const Json& small = varied["points"][0]["answer"];
+  const Json& large = varied["points"][1]["answer"];
+  const Json alone = json_of({"run", file, "--trajectories", "2", "--set", "run.duration=\"3 d\"",
+                              "--set", "run.site.battery.energy_mwh=20"});
+  CHECK(large["site"] == alone["site"]);
+  CHECK(large["running_usd"] == alone["running_usd"]);
+  // A larger battery covers more of what the contract does not give.
+  CHECK(large["site"]["slowed_s"] < small["site"]["slowed_s"]);
+  std::vector<std::string> as_csv = asked;
+  as_csv.insert(as_csv.end(), {"--format", "csv", "-o", out});
+  const Ran written = lockstep_with(as_csv);
+  REQUIRE_MESSAGE(written.exit == Exit::ok, written.err);
+  CHECK(written.out.empty());
+  std::istringstream csv(read_text_file(out));
+  std::string heading, first, second;
+  std::getline(csv, heading);
+  std::getline(csv, first);
+  std::getline(csv, second);
+  const auto cells = [](const std::string& line) {
+    std::vector<std::string> parts;
+    std::istringstream rest(line);
+    for (std::string part; std::getline(rest, part, ',');) parts.push_back(part);
+    return parts;
+  };
+  const std::vector<std::string> names = cells(heading), values = cells(second);
+  REQUIRE(values.size() >= names.size() - 1);
+  const std::string table = lockstep_with(asked).out;
+  for (const char* const name : {"grid_usd", "imported_j", "slowed_s"}) {
+    CAPTURE(name);
+    const auto at = std::ranges::find(names, std::string("site.") + name);
+    REQUIRE(at != names.end());
+    CHECK(std::stod(values[static_cast<std::size_t>(at - names.begin())]) ==
+          doctest::Approx(large["site"][name].get<double>()).epsilon(1e-9));
+  }
+  // What the grid is paid is all that is paid: it stands there once.
+  const std::string paid = compact(large["site"]["grid_usd"].get<double>()) + " USD";
+  const std::size_t first_paid = table.find(paid);
+  REQUIRE(first_paid != std::string::npos);
+  CHECK(table.find(paid, first_paid + 1) == std::string::npos);
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) CHECK(text_width(line) <= kTextColumns);
+}
+
 TEST_CASE("lockstep run --advise: CSV names the site's limit and what a change draws above it") {
   const AdviceGoal& goal = advice_goals().front();
   const Advice advice{.file = "s.json",

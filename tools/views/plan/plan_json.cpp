@@ -3,10 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/answer_fields.hpp"
 #include "sim/answer/fields.hpp"
+#include "sim/answer/scaling.hpp"
 #include "tools/views/plan/plan_output.hpp"
 #include "tools/views/plan/plan_phases.hpp"
 #include "tools/views/plan/plan_region_words.hpp"
+#include "tools/views/plan/plan_time_words.hpp"
 #include "tools/views/plan/plan_words.hpp"
 #include "tools/views/tables/command_fields.hpp"
 
@@ -246,6 +249,12 @@ void add_plan_money(FieldTable<PlannedCandidate>& fields) {
       return get(c.result().expected);
     };
   };
+  const auto unless_none = [](double PlanOutcome::* price) {
+    return [price](const Of& c) -> std::optional<double> {
+      const double usd = c.result().first.*price;
+      return c.priced() && usd > 0 ? std::optional(usd) : std::nullopt;
+    };
+  };
   using Outcome = const PlanOutcome&;
   fields
       .add("usd", Better::less, "Money of the training, where it has a price.",
@@ -264,6 +273,14 @@ void add_plan_money(FieldTable<PlannedCandidate>& fields) {
            where_priced([](Outcome o) { return o.running_usd; }))
       .add("energy_usd", Better::less, "Of it, for energy.",
            where_priced([](Outcome o) { return o.energy_usd; }))
+      .add("usd_per_node", Better::less,
+           "Price of a node with its share of network and building, plan's factors included; where "
+           "machines are owned and come in no lots. With \"phases\" of the first.",
+           unless_none(&PlanOutcome::usd_per_node))
+      .add("usd_per_gpu_hour", Better::less, "Price of a rented GPU-hour, the same.",
+           unless_none(&PlanOutcome::usd_per_gpu_hour))
+      .add("usd_per_kwh", Better::less, "Mean price of the energy that is paid for, the same.",
+           unless_none(&PlanOutcome::usd_per_kwh))
       .add("rent_usd", Better::less, "Rent of machines.",
            where_priced([](Outcome o) { return o.rent_usd; }))
       .add("egress_usd", Better::less, "Money for moving data between regions.",
@@ -276,6 +293,31 @@ void add_plan_money(FieldTable<PlannedCandidate>& fields) {
              if (!c.priced() || !c.result().model.site) return std::nullopt;
              return c.result().expected.demand_usd;
            });
+}
+
+/// A cause, and the time that it takes.
+struct TimeLost {
+  PlanTimePart of;
+  double all_s = 0;
+};
+std::vector<TimeLost> times_lost(const PlannedCandidate& c) {
+  std::vector<TimeLost> out;
+  const PlanOutcome& expected = c.result().expected;
+  for (const PlanTimePart& part : plan_time_lost(expected)) out.push_back({part, expected.time_s});
+  return out;
+}
+const FieldTable<TimeLost>& time_lost_fields() {
+  using Of = TimeLost;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("cause",
+               "\"waiting\": before the first step, and for data or weights on their way; "
+               "\"missing_machines\": of lots; \"site\": its limits; else as a run's wall_time.",
+               [](const Of& t) { return t.of.cause; })
+          .add("seconds", Better::less, "Of time_s.", [](const Of& t) { return t.of.seconds; })
+          .add("share", Better::less, "The same over time_s.",
+               [](const Of& t) { return t.of.seconds / t.all_s; });
+  return fields;
 }
 
 const FieldTable<PlannedCandidate>& plan_expected_fields() {
@@ -291,6 +333,11 @@ const FieldTable<PlannedCandidate>& plan_expected_fields() {
         .add("co2_t", Better::less,
              "Carbon dioxide that the grid emits for it; null where its intensity is not given.",
              [](const Of& c) { return OrNull<double>{c.result().expected.tonnes_co2}; });
+    out.add("begins_s", Better::less,
+            "Of time_s, until the first step: machines and data are there.",
+            [](const Of& c) { return c.result().expected.before_s; })
+        .list_if_any("time_lost", "What of time_s does not train at full speed, most first.",
+                     time_lost_fields(), times_lost);
     add_plan_money(out);
     return out;
   }();
@@ -339,6 +386,9 @@ void add_what_it_is(FieldTable<PlannedCandidate>& fields) {
       .add("gpu", "Kind of GPU.", [](const Of& c) { return c.scenario().node.gpu.name; })
       .add("gpus", "GPUs that train.", [](const Of& c) { return c.scenario().gpus(); })
       .add("nodes", "Nodes that they are in.", [](const Of& c) { return c.scenario().nodes; })
+      .add("h100_equivalents", Better::more,
+           "Dense 16-bit peak of these GPUs over that of an H100 SXM.",
+           [](const Of& c) { return h100_equivalents(c.scenario(), c.scenario().gpus()); })
       .object("layout", "How the model is cut over them.", plan_layout_fields(),
               [](const Of& c) -> const Scenario& { return c.scenario(); })
       .add("tuned", "Whether the layout was searched for.",
@@ -440,9 +490,16 @@ const FieldTable<PlannedCandidate>& plan_candidate_fields() {
                        return c.result().months;
                      })
         .list_if_any("months", "Machines that come in lots, and their money, month by month.",
-                     lot_month_fields(), [](const Of& c) -> std::vector<MonthMoney> {
+                     lot_month_fields(),
+                     [](const Of& c) -> std::vector<MonthMoney> {
                        if (!c.possible() || !c.result().model.fleet) return {};
                        return c.result().expected.lots;
+                     })
+        .list_if_any("lots", "What each of those lots costs until the first phase is done.",
+                     lot_price_fields(), [](const Of& c) -> std::vector<LotPrice> {
+                       const PlanResult& r = c.result();
+                       if (!c.possible() || !r.model.fleet) return {};
+                       return plan_lot_prices(r.model, *r.model.fleet, r.first);
                      });
     return out;
   }();

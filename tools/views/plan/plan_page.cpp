@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -11,12 +12,14 @@
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/scaling.hpp"
 #include "tools/views/plan/plan_charts.hpp"
 #include "tools/views/plan/plan_phases.hpp"
 #include "tools/views/plan/plan_region_words.hpp"
 #include "tools/views/plan/plan_words.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/behind.hpp"
+#include "tools/views/report/empty_columns.hpp"
 #include "tools/views/report/input_tables.hpp"
 #include "tools/views/report/money_section.hpp"
 #include "tools/views/report/page.hpp"
@@ -31,9 +34,11 @@ std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   const std::string path = fmt::format("candidates.{}.", *answer.shown());
   std::vector<PageFigure> figures{
       {.value = measure_text(0, r.expected.time_s),
-       .label =
-           (r.model.fleet ? "until it is done, with the wait for machines: " : "of training: ") +
-           plan_time_range(r),
+       .label = (r.expected.before_s > 0
+                     ? fmt::format("until it is done, {} of it before the first step: ",
+                                   measure_text(0, r.expected.before_s))
+                     : std::string("of training: ")) +
+                plan_time_range(r),
        .field = path + "expected.time_s"}};
   if (is_priced(answer.candidate(*answer.shown()))) {
     figures.push_back({.value = page_usd(r.expected.usd),
@@ -77,6 +82,17 @@ std::string layout_words(const Scenario& scenario) {
   return out + fmt::format(", DP {}, micro batch {}", cut.data, scenario.job.batch.micro_sequences);
 }
 
+/// With how many H100 they are by their dense 16-bit peak, where that is another number.
+PageCell gpus_cell(const PlanCandidate& candidate) {
+  constexpr double kAlike = 0.005;
+  const double gpus = candidate.scenario.gpus();
+  const double equivalents = h100_equivalents(candidate.scenario, gpus);
+  if (std::abs(equivalents - gpus) <= kAlike * gpus) return PageCell::number(grouped(gpus), gpus);
+  return {.content = with_detail(escaped(grouped(gpus)),
+                                 grouped(std::round(equivalents)) + " H100 equivalents"),
+          .sort = gpus};
+}
+
 PageTable candidate_table(const PlanAnswer& answer) {
   const bool money = answer.spec.any_priced();
   PageTable table{
@@ -97,10 +113,9 @@ PageTable candidate_table(const PlanAnswer& answer) {
   for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
     const PlanCandidate& candidate = answer.candidate(i);
     const PlanResult& r = answer.result(i);
-    const double gpus = candidate.scenario.gpus();
     std::vector<PageCell> row{
         {.content = with_detail(coloured_name(candidate.name, i), layout_words(r.model.scenario))},
-        PageCell::number(grouped(gpus), gpus)};
+        gpus_cell(candidate)};
     if (!r.model.impossible.empty()) {
       row.resize(table.columns.size(), PageCell::unknown());
     } else {
@@ -208,10 +223,17 @@ PageTable region_table(const PlanAnswer& answer) {
   return table;
 }
 
+/// Whether any phase's machines do.
+bool comes_in_lots(const PlanResult& result) {
+  return result.model.fleet || std::ranges::any_of(result.later, [](const PhaseResult& phase) {
+           return phase.fleet != nullptr;
+         });
+}
+
 /// Money by month of a candidate that has a region or a dataset.
 PageTable region_months(const PlanResult& result) {
   PageTable table{.columns = {{.title = "Month", .numeric = true},
-                              result.model.fleet
+                              comes_in_lots(result)
                                   ? PageColumn{.title = "Machines",
                                                .numeric = true,
                                                .about = "payments for lots, and in the last "
@@ -231,6 +253,7 @@ PageTable region_months(const PlanResult& result) {
     }
     table.rows.push_back(std::move(cells));
   }
+  drop_empty_columns(table);
   return table;
 }
 
@@ -249,6 +272,26 @@ void add_region_section(Page& page, const PlanAnswer& answer) {
                "From the start of the plan, with every input at its median.");
   if (shown.model.plan.data) page.paragraph(escaped(data_words(*shown.model.plan.data) + "."));
   page.table(region_months(shown));
+}
+
+/// What a node, a GPU-hour and a kWh cost, with the factors in them that the plan has.
+PageTable price_table(const PlanAnswer& answer) {
+  PageTable table{
+      .columns = {{.title = "Candidate"},
+                  {.title = "A node",
+                   .numeric = true,
+                   .about = "machines, network, building; lots have their own"},
+                  {.title = "A GPU-hour", .numeric = true, .about = "rented"},
+                  {.title = "A kWh", .numeric = true, .about = "mean of what is paid"}}};
+  const auto cell = [](double usd) {
+    return usd > 0 ? PageCell::number(plan_price_text(usd), usd) : PageCell::unknown();
+  };
+  for (const PlanPrice& price : plan_prices(answer)) {
+    table.rows.push_back({PageCell::text(price.name), cell(price.of->usd_per_node),
+                          cell(price.of->usd_per_gpu_hour), cell(price.of->usd_per_kwh)});
+  }
+  drop_empty_columns(table);
+  return table;
 }
 
 PageTable input_table(const PlanAnswer& answer) {
@@ -382,12 +425,20 @@ void add_plan(Page& page, const PlanAnswer& answer) {
     page.end_row();
     page.table(input_table(answer));
     const PlanResult& shown = answer.result(*answer.shown());
-    if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, shown.expected.lots);
+    if (shown.model.fleet) {
+      add_money_by_month(page, *shown.model.fleet,
+                         plan_lot_prices(shown.model, *shown.model.fleet, shown.first),
+                         shown.expected.lots);
+    }
+    for (const LotPhase& phase : later_lots(answer, *answer.shown())) {
+      add_money_by_month(page, *phase.fleet, phase.lots, *phase.months, phase.title);
+    }
     if (answer.spec.any_priced()) {
       page.section("Where the money goes",
                    "With every input at its median. Capital comes first and is not in the sum: of "
                    "it, what is written off is.");
       page.table(money_table(answer));
+      if (PageTable prices = price_table(answer); !prices.rows.empty()) page.table(prices);
     }
   }
 }

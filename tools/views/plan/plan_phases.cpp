@@ -1,11 +1,13 @@
 #include "tools/views/plan/plan_phases.hpp"
 
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <string_view>
 
 #include "models/base/number_text.hpp"
 #include "tools/views/plan/plan_words.hpp"
+#include "tools/views/report/empty_columns.hpp"
 #include "tools/views/report/page_numbers.hpp"
 
 namespace lockstep {
@@ -130,6 +132,7 @@ void add_phases(Page& page, const PlanAnswer& answer) {
       }
       table.rows.push_back(std::move(row));
     }
+    drop_empty_columns(table);
     page.table(table);
   }
 }
@@ -157,6 +160,41 @@ const FieldTable<MonthMoney>& lot_month_fields() {
   return fields;
 }
 
+std::vector<PlanPrice> plan_prices(const PlanAnswer& answer) {
+  std::vector<PlanPrice> out;
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& result = answer.result(i);
+    const PlanCandidate& candidate = answer.candidate(i);
+    if (!result.model.impossible.empty() || !is_priced(candidate)) continue;
+    out.push_back({candidate.name, &result.first});
+    for (std::size_t p = 0; p < result.later.size(); ++p) {
+      out.push_back({fmt::format("{}, {}", candidate.name, candidate.then[p]->of.name),
+                     &result.later[p].expected});
+    }
+  }
+  const auto none = [](const PlanPrice& price) {
+    return price.of->usd_per_node + price.of->usd_per_gpu_hour + price.of->usd_per_kwh == 0;
+  };
+  std::erase_if(out, none);
+  return out;
+}
+
+std::string plan_price_text(double usd) {
+  constexpr double kWhole = 1000;
+  if (usd <= 0) return {};
+  return (usd >= kWhole ? grouped(std::round(usd)) : fmt::format("{:.4g}", usd)) + " USD";
+}
+
+std::vector<LotPrice> plan_lot_prices(const PlanModel& model, const Fleet& fleet,
+                                      const PlanOutcome& outcome) {
+  const auto median = [&model](PlanInput input) {
+    return model.inputs[static_cast<std::size_t>(input)].median();
+  };
+  return lot_prices(fleet, Seconds{outcome.run_s + outcome.after_s},
+                    {.price = model.price_factor * median(PlanInput::price),
+                     .value_loss = median(PlanInput::value_loss)});
+}
+
 std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate) {
   std::vector<LotPhase> out;
   if (!has_phases(answer, candidate)) return out;
@@ -169,7 +207,9 @@ std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate
         {.title = fmt::format("Machines and money: {}, {}{}", answer.candidate(candidate).name,
                               of.of.name, of.kept ? ", more for the same machines" : ""),
          .fleet = phase.fleet.get(),
-         .months = &phase.expected.lots});
+         .months = &phase.expected.lots,
+         .lots = of.kept ? std::vector<LotPrice>{}
+                         : plan_lot_prices(phase.model, *phase.fleet, phase.expected)});
   }
   return out;
 }

@@ -32,11 +32,26 @@ const FieldTable<PlannedPhase>& plan_phase_fields();
 /// Money of lots by month.
 const FieldTable<MonthMoney>& lot_month_fields();
 
+/// The prices that a candidate's phases are reckoned with.
+struct PlanPrice {
+  std::string name;  ///< "CANDIDATE", "CANDIDATE, PHASE"
+  const PlanOutcome* of;
+};
+/// Of all candidates that have a price.
+std::vector<PlanPrice> plan_prices(const PlanAnswer& answer);
+/// "39,412 USD", "2.5 USD"; empty: none.
+std::string plan_price_text(double usd);
+
+/// What the lots of a phase cost until its mean run is done, with every input at its median.
+std::vector<LotPrice> plan_lot_prices(const PlanModel& model, const Fleet& fleet,
+                                      const PlanOutcome& outcome);
+
 /// A later phase on machines that come in lots, and their money by month of the plan.
 struct LotPhase {
   std::string title;  ///< "Machines and money: CANDIDATE, PHASE"
   const Fleet* fleet;
   const std::vector<MonthMoney>* months;
+  std::vector<LotPrice> lots{};  ///< none: those of the phase before
 };
 std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate);
 

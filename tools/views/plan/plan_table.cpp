@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/scaling.hpp"
 #include "tools/views/plan/plan_output.hpp"
 #include "tools/views/plan/plan_phases.hpp"
 #include "tools/views/plan/plan_region_words.hpp"
@@ -24,15 +26,30 @@ std::string labelled(std::string_view label, const std::string& text) {
   return labelled_line(label, kLabelColumns, text);
 }
 
+double equivalents_of(const PlanCandidate& candidate) {
+  return h100_equivalents(candidate.scenario, candidate.scenario.gpus());
+}
+
+/// Whether any candidate's GPUs are other than as many H100 SXM.
+bool has_other_cards(const PlanAnswer& answer) {
+  constexpr double kAlike = 0.005;
+  return std::ranges::any_of(answer.spec.candidates, [](const PlanCandidate& candidate) {
+    const double gpus = candidate.scenario.gpus();
+    return std::abs(equivalents_of(candidate) - gpus) > kAlike * gpus;
+  });
+}
+
 std::string mark_of(const PlanAnswer& answer, std::size_t i) {
   if (answer.report.choice == i) return ">";
   return answer.result(i).on_front ? "*" : "";
 }
 
 std::string candidates_table(const PlanAnswer& answer, const TextStyle& style) {
-  const bool money = answer.spec.any_priced();
+  const bool money = answer.spec.any_priced(), unlike = has_other_cards(answer);
   std::vector<TextTable::Column> columns{
       {"", Align::left}, {"candidate", Align::left}, {"GPUs"}, {"MFU"}, {"goodput"}, {"days"}};
+  constexpr std::ptrdiff_t kAfterGpus = 3;
+  if (unlike) columns.insert(columns.begin() + kAfterGpus, {"H100s"});
   if (money) columns.push_back({"M USD"});
   columns.insert(columns.end(), {{"GWh"}, {"per T tokens"}, {"MW"}, {"keeps limits"}});
   const std::size_t width = columns.size();
@@ -42,6 +59,7 @@ std::string candidates_table(const PlanAnswer& answer, const TextStyle& style) {
     const PlanResult& result = answer.result(i);
     std::vector<std::string> row{mark_of(answer, i), candidate.name,
                                  grouped(candidate.scenario.gpus())};
+    if (unlike) row.push_back(grouped(std::round(equivalents_of(candidate))));
     if (!result.model.impossible.empty()) {
       row.resize(width, "-");
     } else {
@@ -104,6 +122,17 @@ std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
   return table.rows() == 0 ? "" : "\n" + table.text(style);
 }
 
+/// What a node, a GPU-hour and a kWh cost, with the factors in them that the plan has.
+std::string prices_table(const PlanAnswer& answer, const TextStyle& style) {
+  TextTable table({{"price, expected", Align::left}, {"a node"}, {"a GPU-hour"}, {"a kWh"}});
+  const auto cell = [](double usd) { return usd > 0 ? plan_price_text(usd) : "-"; };
+  for (const PlanPrice& price : plan_prices(answer)) {
+    table.add({price.name, cell(price.of->usd_per_node), cell(price.of->usd_per_gpu_hour),
+               cell(price.of->usd_per_kwh)});
+  }
+  return table.rows() == 0 ? "" : "\n" + table.text(style);
+}
+
 /// The regions side by side, and what decides.
 std::string regions_text(const PlanAnswer& answer, const TextStyle& style) {
   const std::vector<RegionRow> rows = region_rows(answer);
@@ -143,12 +172,14 @@ std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
     const PlanResult& result = answer.result(i);
     if (!result.model.impossible.empty() || !result.model.fleet) continue;
     out += "\n" + style.bold("Machines and money: " + answer.candidate(i).name) + "\n" +
-           purchase_text(*result.model.fleet, result.expected.lots, style);
+           purchase_text(*result.model.fleet,
+                         plan_lot_prices(result.model, *result.model.fleet, result.first),
+                         result.expected.lots, style);
   }
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     for (const LotPhase& phase : later_lots(answer, i)) {
-      out +=
-          "\n" + style.bold(phase.title) + "\n" + purchase_text(*phase.fleet, *phase.months, style);
+      out += "\n" + style.bold(phase.title) + "\n" +
+             purchase_text(*phase.fleet, phase.lots, *phase.months, style);
     }
   }
   return out;
@@ -177,10 +208,12 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
   out += labelled("Limits", plan_limits(answer)) + "\n" + candidates_table(answer, style);
   out += style.dim(
              "  with every input at its median, as `lockstep run` has it; > recommended, * no "
-             "other is better in\n  time, money and energy\n") +
-         ranges_table(answer, style) + expected_money(answer, style) + regions_text(answer, style) +
-         phases_text(answer, style) + swings_table(answer, style) + months_text(answer, style) +
-         datasets_text(answer, style) + "\n";
+             "other is better in\n  time, money and energy" +
+             std::string(has_other_cards(answer) ? "; H100s: GPUs by their dense 16-bit peak\n"
+                                                 : "\n")) +
+         ranges_table(answer, style) + expected_money(answer, style) + prices_table(answer, style) +
+         regions_text(answer, style) + phases_text(answer, style) + swings_table(answer, style) +
+         months_text(answer, style) + datasets_text(answer, style) + "\n";
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += wrapped(answer.candidate(i).name + " " + verdicts[i] + ".");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/base/number_text.hpp"
+#include "tools/views/plan/plan_time_words.hpp"
 
 namespace lockstep {
 namespace {
@@ -103,15 +104,19 @@ std::string unfinished_words(const PlanResult& result) {
   const double left = std::round(result.unfinished * all);
   if (left == 0) return {};
   return fmt::format(
-      "does not finish in {} of {} cases, given up after ten times the time without failures",
-      grouped(left), grouped(all));
+      "does not finish in {} of {} cases, given up after ten times the time without failures{}",
+      grouped(left), grouped(all), plan_given_up_words(result));
 }
 
 /// A candidate's figures against the limits and the other candidates.
 std::string standing(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& result = answer.result(i);
   const std::vector<std::string> missed = missed_limits(answer, i);
-  if (!missed.empty()) return "misses " + joined(missed);
+  if (!missed.empty()) {
+    const bool late = answer.spec.limits.time && result.unfinished == 0 &&
+                      result.chances.time < answer.spec.limits.confidence;
+    return "misses " + joined(missed) + (late ? plan_late_words(result.expected) : "");
+  }
   if (result.chances.all < answer.spec.limits.confidence) {
     return fmt::format("keeps each limit often enough, but all of them in {} of all cases only",
                        chance(result.chances.all));
@@ -171,12 +176,21 @@ std::vector<std::string> own_site_limits(const PlanAnswer& answer) {
   return out;
 }
 
+/// ", 2.31 days of them before the first step": staging, lots that are still to come.
+std::string waiting_words(const PlanResult& result) {
+  const double before = result.expected.before_s;
+  constexpr double kNothing = 1e-3;  // of the time
+  if (before <= kNothing * result.expected.time_s) return {};
+  return fmt::format(", {} of them before the first step", plan_time(before));
+}
+
 std::string outcome_words(const PlanResult& result, bool priced) {
   const std::string money =
       priced ? fmt::format(", {} ({})", plan_money(result.expected.usd), plan_money_range(result))
              : std::string();
-  return fmt::format("{} ({}){} and {}, at up to {} of the site", plan_time(result.expected.time_s),
-                     plan_time_range(result), money, plan_energy(result.expected.energy_j),
+  return fmt::format("{} ({}{}){} and {}, at up to {} of the site",
+                     plan_time(result.expected.time_s), plan_time_range(result),
+                     waiting_words(result), money, plan_energy(result.expected.energy_j),
                      plan_power(result.expected.peak_w));
 }
 

@@ -1,6 +1,7 @@
 #include "tools/views/plan/serving_plan_output.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <set>
 
@@ -19,6 +20,10 @@ std::string labelled_service(std::string_view label, const std::string& text) {
   return labelled_line(label, kServingLabelColumns, text);
 }
 
+/// By ServedTime, as the tables call them.
+constexpr std::array<std::string_view, kServedTimeNames.size()> kAsked{"TTFT", "TPOT", "ITL",
+                                                                       "end to end"};
+
 /// What the objectives are, each once.
 std::string objectives_asked(const ServingSpec& spec) {
   std::string out;
@@ -29,13 +34,14 @@ std::string objectives_asked(const ServingSpec& spec) {
   };
   const ServingObjectives& o = spec.objectives;
   for (std::size_t q = 0; q < kServedLimits; ++q) {
-    add(fmt::format("{}_p{}", kServedTimeNames[q / kLimitedPercents.size()],
+    add(fmt::format("{} {} %", kAsked[q / kLimitedPercents.size()],
                     kLimitedPercents[q % kLimitedPercents.size()]),
         o.quantiles[q]);
   }
-  add("ttft", o.ttft);
-  add("tpot", o.tpot);
-  add("e2e", o.e2e);
+  for (const auto& [name, limit] :
+       {std::pair{kAsked[0], o.ttft}, {kAsked[1], o.tpot}, {kAsked[3], o.e2e}}) {
+    add(name, limit);
+  }
   if (o.per_request()) out += fmt::format(" of {} of the requests", percent_text(o.attained));
   return out;
 }
@@ -91,7 +97,7 @@ std::string options_table(const ServingPlanAnswer& a, const TextStyle& style) {
                                          {"busy"},
                                          {"USD/M"},
                                          {"of it", TextTable::Align::left},
-                                         {"sure", TextTable::Align::left}};
+                                         {"slow end", TextTable::Align::left}};
   TextTable numbers(columns);
   columns.insert(columns.begin() + kBeforeWay, {"way", TextTable::Align::left});
   TextTable whole(std::move(columns));
@@ -115,7 +121,7 @@ std::string options_table(const ServingPlanAnswer& a, const TextStyle& style) {
     add({a.report.choice == i ? ">" : "", name, grouped(best.gpus()), grouped(o.spare_gpus),
          duration_text(f.ttft_s.p99), duration_text(f.tpot_s.p99), busy_text(best),
          o.usd_per_million ? significant(*o.usd_per_million) : "-", serving_billed_words(a, o),
-         best.surely ? "yes" : "no"},
+         slow_end_words(best)},
         serving_way_words(best.pools));
   }
   return whole.width() <= table_columns(style) ? whole.text(style)
@@ -282,6 +288,15 @@ std::vector<std::string> serving_plan_assumptions(const ServingPlanAnswer& a) {
   return {out.begin(), out.end()};
 }
 
+std::string serving_plan_title(const ServingPlanAnswer& a) {
+  return "Machines to serve " + a.spec.candidates.front().base.model.name;
+}
+
+std::string slow_end_words(const ServingTrial& trial) {
+  if (!trial.report.interval) return "no interval";
+  return trial.surely ? "kept" : "missed";
+}
+
 std::string serving_objectives_words(const ServingPlanAnswer& a) {
   return objectives_asked(a.spec.candidates.front().base);
 }
@@ -299,6 +314,9 @@ std::string serving_recommendation(const ServingPlanAnswer& a) {
     out += fmt::format(", {} USD per million tokens of answers, {}",
                        significant(*o.usd_per_million), serving_billed_words(a, o));
   }
+  if (!best.report.interval) {
+    return out + "; no published service is like it, so that no interval says how sure that is.";
+  }
   out += best.surely ? "; at the slow end of the 90 % interval too the objectives are kept."
                      : "; at the slow end of the 90 % interval the objectives are not kept.";
   return out;
@@ -312,7 +330,7 @@ std::string serving_judged_words(const ServingPlanAnswer& a) {
 
 std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& style) {
   const ServingSpec& first = a.spec.candidates.front().base;
-  std::string out = style.bold(first.model.name + " to be served") + "\n";
+  std::string out = style.bold(serving_plan_title(a)) + "\n";
   if (!a.spec.about.empty()) out += "  " + wrap(a.spec.about, kTextColumns, 2, 2) + "\n";
   out += "\n" + labelled_service("Recommendation", serving_recommendation(a));
   out += labelled_service("Load", first.load);
@@ -320,8 +338,8 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
   out += options_table(a, style);
   out +=
       "  > recommended; spares: GPUs of whole replicas; busy: of each pool; USD of a million "
-      "tokens of\n  answers, spares included, and of what it is; sure: the objectives are kept at "
-      "the slow end of\n  the 90 % interval too\n";
+      "tokens of\n  answers, spares included, and of what it is; slow end: the objectives at that "
+      "end of the 90 %\n  interval of a step's time\n";
   out += map_table(a, style);
   const std::string judged = serving_judged_words(a);
   out += "\n" + labelled_service("Searched", fmt::format("{} simulations of the load{}{}",
@@ -471,8 +489,7 @@ CsvText serving_plan_csv(const ServingPlanAnswer& a) {
 }
 
 Markdown serving_plan_markdown(const ServingPlanAnswer& a) {
-  Markdown out =
-      Markdown::write("# {} to be served\n\n", a.spec.candidates.front().base.model.name);
+  Markdown out = Markdown::write("# {}\n\n", serving_plan_title(a));
   if (!a.spec.about.empty()) out += Markdown::write("{}\n\n", a.spec.about);
   out += Markdown::write("{}\n\n", serving_recommendation(a));
   if (const std::string judged = serving_judged_words(a); !judged.empty()) {

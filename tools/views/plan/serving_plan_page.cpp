@@ -10,6 +10,7 @@
 #include "tools/views/report/behind.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/empty_columns.hpp"
 #include "tools/views/report/input_tables.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
@@ -48,7 +49,8 @@ PageTable options_page_table(const ServingPlanAnswer& a) {
                    .numeric = true,
                    .about = "tokens of answers, spares included"},
                   {.title = "J per token", .numeric = true, .about = "of answers"},
-                  {.title = "Sure", .about = "at the slow end of the interval too"}}};
+                  {.title = "At the slow end",
+                   .about = "the objectives, where steps take what 19 of 20 take at most"}}};
   for (const ServingOption& o : a.report.options) {
     if (!o.sized.possible) {
       std::vector<PageCell> row{{.content = with_detail(escaped(option_name(a, o)),
@@ -79,8 +81,9 @@ PageTable options_page_table(const ServingPlanAnswer& a) {
          r.power ? PageCell::number(significant(r.power->joules_per_output_token),
                                     r.power->joules_per_output_token)
                  : PageCell::unknown(),
-         PageCell::text(best.surely ? "yes" : "no")});
+         PageCell::text(slow_end_words(best))});
   }
+  drop_empty_columns(table);
   return table;
 }
 
@@ -216,7 +219,7 @@ AnswerBasis serving_plan_basis(const ServingPlanAnswer& a, const WrittenScenario
 std::string serving_plan_page(const ServingPlanAnswer& a, const WrittenScenario& written,
                               const Behind* behind) {
   const ServingSpec& first = a.spec.candidates.front().base;
-  Page page("Plan", first.model.name + " to be served");
+  Page page("Plan", serving_plan_title(a));
   if (behind != nullptr) behind->open_figures(page);
   if (!a.spec.about.empty()) page.about(a.spec.about);
   const std::string words = serving_recommendation(a);

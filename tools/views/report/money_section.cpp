@@ -1,5 +1,6 @@
 #include "tools/views/report/money_section.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "tools/views/report/chart_options.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/run/purchase_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -101,6 +103,36 @@ PageTable machines_table(const Fleet& fleet) {
   return table;
 }
 
+/// What is paid is the price times the amount.
+PageTable lots_page_table(const std::vector<LotPrice>& lots) {
+  const bool sold =
+      std::ranges::any_of(lots, [](const LotPrice& lot) { return lot.residual_usd != 0; });
+  PageTable table{.columns = {{.title = "Lot"},
+                              {.title = "Terms"},
+                              {.title = "All there from day", .numeric = true},
+                              {.title = "Price", .numeric = true},
+                              {.title = "Times", .numeric = true},
+                              {.title = "Paid", .numeric = true}},
+                  .rows = {}};
+  if (sold) table.columns.push_back({.title = "Worth at the end", .numeric = true});
+  for (const LotPrice& lot : lots) {
+    std::string terms(kLotTerms[static_cast<std::size_t>(lot.lot.terms)]);
+    std::ranges::replace(terms, '_', ' ');
+    const double day = lot.arrives.base_units() / 86'400;
+    const bool by_node = lot.lot.terms == LotTerms::buy || lot.lot.terms == LotTerms::lease;
+    table.rows.push_back(
+        {PageCell::text(lot.lot.name), PageCell::text(terms),
+         PageCell::number(significant(day), day),
+         PageCell::number(lot_price_words(lot), by_node ? lot.usd_per_node : lot.usd_per_gpu_hour),
+         PageCell::number(lot_amount_words(lot), by_node ? lot.lot.nodes : lot.gpu_hours),
+         PageCell::number(signed_usd(lot.paid_usd), lot.paid_usd)});
+    if (sold) {
+      table.rows.back().push_back(PageCell::number(signed_usd(lot.residual_usd), lot.residual_usd));
+    }
+  }
+  return table;
+}
+
 PageTable months_table(const std::vector<MonthMoney>& months) {
   const MonthMoney sum = sum_of(months);
   PageTable table{
@@ -134,8 +166,8 @@ std::string signed_usd(double usd) {
   return usd < 0 ? "−" + page_usd(-usd) : usd > 0 ? page_usd(usd) : "–";
 }
 
-void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months,
-                        const std::string& title) {
+void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPrice>& lots,
+                        const std::vector<MonthMoney>& months, const std::string& title) {
   const MonthMoney sum = sum_of(months);
   page.section(title,
                "From the start of the plan until the training is done. Months are twelfths of a "
@@ -153,6 +185,10 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthM
   }
   page.figures(figures);
   page.table(machines_table(fleet));
+  if (!lots.empty()) page.table(lots_page_table(lots));
+  if (const std::string energy = energy_price_words(sum); !energy.empty()) {
+    page.paragraph(escaped("E" + energy.substr(1) + "."));
+  }
   // A short table takes what room the sheet has left, where a chart would leave it empty.
   constexpr std::size_t kShort = 12;
   if (months.size() <= kShort) page.table(months_table(months));

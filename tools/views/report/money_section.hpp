@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/site/fleet.hpp"
+#include "sim/site/lot_prices.hpp"
 
 namespace lockstep {
 
@@ -13,8 +13,9 @@ class Page;
 /// What comes back has a sign; nothing is a dash.
 std::string signed_usd(double usd);
 
-/// Adds a section.
-void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months,
+/// Adds a section. `lots`: what each costs; none: no such table.
+void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPrice>& lots,
+                        const std::vector<MonthMoney>& months,
                         const std::string& title = "Machines and money by month");
 
 }  // namespace lockstep

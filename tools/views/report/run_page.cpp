@@ -70,7 +70,11 @@ void add_run_sections(Page& page, const CampaignResult& result, const PresetStor
   if (result.plan.iteration) add_iteration(page, *result.plan.iteration);
   if (!result.summary.modes.empty()) add_causes(page, result);
   if (result.optimum) add_interval_curve(page, result);
-  if (result.fleet) add_money_by_month(page, *result.fleet, months_of(result));
+  if (result.fleet) {
+    add_money_by_month(page, *result.fleet,
+                       lot_prices(*result.fleet, Seconds{result.summary.wall_s.mean}),
+                       months_of(result));
+  }
   if (result.plan.data) add_data(page, result);
   if (result.site) add_site(page, result);
   if (result.power) add_run_power(page, result);

@@ -99,15 +99,17 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
     bases.push_back(four_digits(100 * base));
     // There is room for a label left of the bar, unless the bar begins near the axis: on a phone
     // the label is a third of the plot.
-    constexpr double kRoomLeft = 0.42;
+    // Where there is room on neither side the bar is long enough to hold it.
+    constexpr double kRoomLeft = 0.42, kRoomRight = 0.75;
+    const bool held = part.is_loss() && base <= kRoomLeft && base + part.share > kRoomRight;
     bars.push_back({{"value", four_digits(100 * part.share)},
                     {"itemStyle", {{"color", colour_of(part.kind)}}},
                     {"label",
                      {{"show", true},
                       {"fontSize", 11},
                       {"formatter", text},
-                      {"color", inside ? "@card" : "@soft"},
-                      {"position", inside             ? "insideLeft"
+                      {"color", inside || held ? "@card" : "@soft"},
+                      {"position", inside || held     ? "insideLeft"
                                    : base > kRoomLeft ? "left"
                                                       : "right"}}}});
   }

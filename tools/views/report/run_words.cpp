@@ -8,6 +8,7 @@
 
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/base/number_text.hpp"
+#include "sim/answer/scaling.hpp"
 #include "sim/answer/site_limit.hpp"
 #include "tools/views/report/page_numbers.hpp"
 #include "tools/views/report/run_waterfall.hpp"
@@ -161,6 +162,17 @@ PageFigure wall_figure(const SampleMean& wall) {
   return {.value = page_duration(wall.mean), .label = label, .field = "wall_s"};
 }
 
+/// The wall time; with what comes before the first step where anything does.
+PageFigure done_figure(const CampaignResult& result) {
+  const PageFigure wall = wall_figure(result.summary.wall_s);
+  if (result.before() <= Seconds{}) return wall;
+  return {.value = page_duration(result.done().base_units()),
+          .label = fmt::format("until it is done: {} before the first step ({}), then {} of {}",
+                               page_duration(result.before().base_units()), waits_for_text(result),
+                               wall.value, wall.label),
+          .field = "done_s"};
+}
+
 void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& result) {
   if (const std::optional<double> rent = result.rent_usd()) {
     figures.push_back(
@@ -232,9 +244,9 @@ std::string in_sentence(std::string_view title) {
 }
 
 std::string run_title(const CampaignResult& result) {
-  return fmt::format("{} on {} for {}", result.scenario.job.model.name,
-                     counted(result.work().gpus(), "GPU"),
-                     page_setting(result.summary.wall_s.mean));
+  return fmt::format("{} on {} for {}{}", result.scenario.job.model.name,
+                     counted(result.work().gpus(), "GPU"), page_setting(result.done().base_units()),
+                     before_text(result));
 }
 
 Html run_headline(const CampaignResult& result) {
@@ -265,13 +277,22 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
        .label = fmt::format("of peak FLOPs train the model: MFU {} × goodput",
                             page_percent(result.mfu, 1)),
        .field = "useful_flops_share"},
-      wall_figure(s.wall_s),
+      done_figure(result),
       {.value = significant(s.interruptions.mean),
        .label = s.mttf.mean_s
                     ? fmt::format("interruptions, one every {}", page_duration(*s.mttf.mean_s))
                     : fmt::format("interruptions seen; at least {} apart (95 % confidence)",
                                   page_duration(s.mttf.at_least_s)),
        .field = "interruptions"}};
+  const double gpus = result.work().gpus();
+  const double equivalents = h100_equivalents(result.scenario, gpus);
+  constexpr double kAlike = 0.005;
+  if (std::abs(equivalents - gpus) > kAlike * gpus) {
+    figures.push_back(
+        {.value = page_count(equivalents),
+         .label = fmt::format("H100 equivalents, by dense 16-bit peak, in {} GPUs", grouped(gpus)),
+         .field = "h100_equivalents"});
+  }
   const double tokens = result.steps() * result.tokens_per_step();
   figures.push_back(
       {.value = page_count(tokens),

@@ -16,6 +16,8 @@
 #include "tools/console/table.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/empty_columns.hpp"
+#include "tools/views/report/money_section.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
 
@@ -289,10 +291,20 @@ void add_month_table(Page& page, const CampaignResult& result) {
                               {.title = "PUE", .numeric = true},
                               {.title = "From the grid", .numeric = true},
                               {.title = "Highest hour", .numeric = true},
+                              {.title = "Battery above",
+                               .numeric = true,
+                               .about = "it stands in for what the grid would give above that"},
                               {.title = "Water", .numeric = true},
                               {.title = "Carbon", .numeric = true},
+                              {.title = "Energy paid", .numeric = true, .about = "by its tariff"},
+                              {.title = "Highest hour paid",
+                               .numeric = true,
+                               .about = "by the price of a kW and month"},
                               {.title = "Money", .numeric = true}},
                   .rows = {}};
+  const auto usd_cell = [](double usd) {
+    return usd != 0 ? PageCell::number(signed_usd(usd), usd) : PageCell::unknown();
+  };
   for (const SiteMonthBook& month : books.months) {
     const double usd = month.of.energy_usd + month.demand_usd;
     const double pue = month.of.machines > Joules{} ? month.of.facility / month.of.machines : 1.0;
@@ -305,13 +317,18 @@ void add_month_table(Page& page, const CampaignResult& result) {
          PageCell::number(page_energy(month.of.imported.base_units()),
                           month.of.imported.base_units()),
          PageCell::number(page_watts(month.peak.base_units()), month.peak.base_units()),
+         month.shave_above ? PageCell::number(page_watts(month.shave_above->base_units()),
+                                              month.shave_above->base_units())
+                           : PageCell::unknown(),
          month.of.litres > 0
              ? PageCell::number(page_with(month.of.litres * 1e-6, "Ml"), month.of.litres)
              : PageCell::unknown(),
          month.of.grams ? PageCell::number(page_with(*month.of.grams * 1e-6, "t"), *month.of.grams)
                         : PageCell::unknown(),
-         usd != 0 ? PageCell::number(page_usd(usd), usd) : PageCell::unknown()});
+         month.demand_usd != 0 ? usd_cell(month.of.energy_usd) : PageCell::unknown(),
+         usd_cell(month.demand_usd), usd_cell(usd)});
   }
+  drop_empty_columns(table);
   page.table(table);
 }
 

@@ -11,6 +11,11 @@ namespace lockstep {
 /// Which draw of the hashes a run is of, or what it is over several.
 std::string run_hash_text(const HashAnswer& hash);
 
+/// ", of which 2.31 days before the first step"; empty where it begins at once.
+std::string before_text(const CampaignResult& result);
+/// "staging of its dataset": what comes before the first step. Requires CampaignResult::before().
+std::string waits_for_text(const CampaignResult& result);
+
 /// How many of the runs are given up before their work is done, and what that makes of the figures;
 /// empty: none.
 std::string unfinished_text(const CampaignResult& result);

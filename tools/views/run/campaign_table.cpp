@@ -5,6 +5,7 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/hash_answer.hpp"
+#include "sim/answer/scaling.hpp"
 #include "sim/answer/site_limit.hpp"
 #include "sim/site/site_availability.hpp"
 #include "sim/site/standby_figures.hpp"
@@ -45,6 +46,22 @@ std::string per_trillion_tokens(const CampaignResult& result, double usd, double
                      result.storage_usd() > 0 ? ", without storage" : "");
 }
 
+/// "; 41,300 USD a node, of 2,080": what machines, network and building make a node cost.
+std::string per_node_text(const CampaignResult& result) {
+  const double nodes = result.power->holdings.nodes;
+  return fmt::format("; {} USD a node, of {}",
+                     grouped(std::round(result.bill->cost.capital.total_usd() / nodes)),
+                     grouped(nodes));
+}
+
+/// "; 0.0712 USD per kWh on average": of machines that are all there from the start.
+std::string per_kwh_text(const CampaignResult& result) {
+  const RunBill& bill = *result.bill;
+  const double kwh = bill.usage.energy.base_units() / 3.6e6;
+  if (result.fleet || bill.cost.energy_usd <= 0 || kwh <= 0) return {};
+  return fmt::format("; energy at {:.4g} USD per kWh on average", bill.cost.energy_usd / kwh);
+}
+
 std::string bill_lines(const CampaignResult& result) {
   const RunBill& bill = *result.bill;
   const StepPower& power = *result.power;
@@ -79,20 +96,21 @@ std::string bill_lines(const CampaignResult& result) {
   } else if (const CostSpec prices = prices_of(result);
              !prices_machines(prices) && (has_prices(prices) || bill.cost.total_usd() != 0)) {
     out += labelled_line("Cost", kCampaignLabels,
-                         fmt::format("{} USD, {}{}", compact(bill.cost.total_usd()),
-                                     words_of(MoneyOf::partial, &prices),
+                         fmt::format("{} USD, {}{}{}", compact(bill.cost.total_usd()),
+                                     words_of(MoneyOf::partial, &prices), per_kwh_text(result),
                                      and_storage(result, bill.cost.total_usd())));
   } else if (bill.cost.total_usd() > 0) {
     out += labelled_line(
         "Cost", kCampaignLabels,
-        fmt::format("{} USD owned ({} written off, {} to run, {} of it energy){}{}",
+        fmt::format("{} USD owned ({} written off, {} to run, {} of it energy{}){}{}",
                     compact(bill.cost.total_usd()), compact(bill.cost.write_off_usd()),
                     compact(bill.cost.running_usd()), compact(bill.cost.energy_usd),
-                    and_storage(result, bill.cost.total_usd()),
+                    per_kwh_text(result), and_storage(result, bill.cost.total_usd()),
                     per_trillion_tokens(result, bill.cost.total_usd(), bill.usage.tokens)));
   }
   if (bill.cost.capital.total_usd() > 0) {
-    out += labelled_line("Capital", kCampaignLabels, capital_text(bill.cost.capital));
+    out += labelled_line("Capital", kCampaignLabels,
+                         capital_text(bill.cost.capital) + per_node_text(result));
   }
   return out;
 }
@@ -217,6 +235,20 @@ std::string smoothing_lines(const CampaignResult& result) {
   return out;
 }
 
+/// "; the battery keeps months below 11.2 to 12.4 MW"; empty: it shaves nothing.
+std::string shaved_text(const SiteBooks& books) {
+  std::optional<Watts> low, high;
+  for (const SiteMonthBook& month : books.months) {
+    if (!month.shave_above) continue;
+    low = low ? std::min(*low, *month.shave_above) : *month.shave_above;
+    high = high ? std::max(*high, *month.shave_above) : *month.shave_above;
+  }
+  if (!low) return {};
+  const std::string from = power_text(*low), to = power_text(*high);
+  return fmt::format("; the battery stands in for what is above {}{}", from,
+                     from == to ? "" : " to " + to + ", by month");
+}
+
 /// What surrounds the racks, in a few lines.
 std::string site_lines(const CampaignResult& result) {
   const SiteBooks& books = result.site->books;
@@ -261,11 +293,11 @@ std::string site_lines(const CampaignResult& result) {
                             energy_text(*books.battery_begin), energy_text(*books.battery_end))
               : "",
           books.usd() != 0
-              ? fmt::format("; {} USD{}", compact(books.usd()),
+              ? fmt::format("{}; {} USD{}", shaved_text(books), compact(books.usd()),
                             books.demand_usd > 0 ? fmt::format(", {} of it for the highest hours",
                                                                compact(books.demand_usd))
                                                  : "")
-              : ""));
+              : shaved_text(books)));
   std::string weather = fmt::format("up to {:.1f} C outside, PUE {:.3f}", books.warmest_outside,
                                     books.sum.facility / books.sum.machines);
   if (result.site->plan->spec.cooling) {
@@ -335,6 +367,15 @@ std::string interruptions_text(const RunSummary& s) {
                      duration_text(*s.mttf.mean_s));
 }
 
+/// "512 of h100_sxm5_80gb, 512 H100 equivalents by their dense 16-bit peak".
+std::string equivalents_text(const CampaignResult& result) {
+  const double gpus = result.work().gpus();
+  return fmt::format(
+      "{} of {}, {} by their dense 16-bit peak", grouped(gpus),
+      result.scenario.pools.empty() ? result.scenario.node.gpu.name : std::string("several kinds"),
+      counted(std::round(h100_equivalents(result.scenario, gpus)), "H100 equivalent"));
+}
+
 /// Phases of an iteration of reinforcement learning.
 std::string iteration_text(const RlReport& of) {
   std::string out = fmt::format(
@@ -373,6 +414,14 @@ std::string headline(const CampaignResult& result) {
   out += labelled_line("Wall time", kCampaignLabels,
                        fmt::format("{} (5th to 95th percentile: {} to {})",
                                    duration_text(s.wall_s.mean), low, high));
+  if (result.before() > Seconds{}) {
+    out += labelled_line(
+        "Done after", kCampaignLabels,
+        fmt::format("{}, with {} before the first step: {}",
+                    duration_text(result.done().base_units()),
+                    duration_text(result.before().base_units()), waits_for_text(result)));
+  }
+  out += labelled_line("GPUs", kCampaignLabels, equivalents_text(result));
   const double steps = result.steps();
   out += labelled_line(
       "Trained", kCampaignLabels,
@@ -502,6 +551,23 @@ std::string run_hash_text(const HashAnswer& hash) {
                      run_percent(goodput.most.value, 2));
 }
 
+std::string before_text(const CampaignResult& result) {
+  if (result.before() <= Seconds{}) return {};
+  return fmt::format(", of which {} before the first step",
+                     duration_text(result.before().base_units()));
+}
+
+std::string waits_for_text(const CampaignResult& result) {
+  const Seconds staged = result.plan.data ? result.plan.data->begins : Seconds{};
+  if (!result.fleet) return "staging of its dataset";
+  if (staged <= Seconds{}) return "there are no machines for the job before";
+  if (staged >= result.fleet->begins) {
+    return "staging of its dataset, while machines that are there wait and are paid for";
+  }
+  return fmt::format("there are no machines for the job before; its dataset is staged in {}",
+                     duration_text(staged.base_units()));
+}
+
 std::string unfinished_text(const CampaignResult& result) {
   const Campaign& campaign = result.plan.campaign;
   const auto all = static_cast<double>(result.summary.trajectories);
@@ -536,9 +602,9 @@ std::string more_failures_text(const RunSummary& s) {
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {
   const Scenario& scenario = result.scenario;
   std::string out =
-      style.bold(fmt::format("{} on {}, {}{}", scenario.job.model.name,
+      style.bold(fmt::format("{} on {}, {}{}{}", scenario.job.model.name,
                              counted(result.work().gpus(), "GPU"),
-                             duration_text(result.summary.wall_s.mean),
+                             duration_text(result.done().base_units()), before_text(result),
                              unfinished_text(result).empty() ? "" : ", not finished")) +
       "\n";
   if (result.power) {
@@ -549,8 +615,10 @@ std::string campaign_table(const CampaignResult& result, const TextStyle& style)
   out += "\n" + headline(result) + "\n" + books(result.summary, style) + "\n" +
          causes(result.summary, style);
   if (result.fleet) {
-    out += "\n" + style.bold("Machines and money, from the start of the plan") + "\n" +
-           purchase_text(*result.fleet, months_of(result), style);
+    out +=
+        "\n" + style.bold("Machines and money, from the start of the plan") + "\n" +
+        purchase_text(*result.fleet, lot_prices(*result.fleet, Seconds{result.summary.wall_s.mean}),
+                      months_of(result), style);
   }
   if (result.plan.data) {
     const DataPlan& data = *result.plan.data;

@@ -1,6 +1,8 @@
 #include "tools/views/run/purchase_table.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
@@ -21,10 +23,59 @@ std::string usd_cell(double usd) {
   return (usd < 0 ? "-" : "") + compact(usd < 0 ? -usd : usd);
 }
 
+/// Of a price that a reader multiplies with.
+std::string usd_digits(double usd) {
+  constexpr double kWhole = 1000;
+  return usd >= kWhole ? grouped(std::round(usd)) : fmt::format("{:.5g}", usd);
+}
+
+std::string lots_table(const std::vector<LotPrice>& lots, const TextStyle& style) {
+  if (lots.empty()) return {};
+  const bool sold =
+      std::ranges::any_of(lots, [](const LotPrice& lot) { return lot.residual_usd != 0; });
+  std::vector<TextTable::Column> heads{{"lot", TextTable::Align::left},
+                                       {"terms", TextTable::Align::left},
+                                       {"from day"},
+                                       {"price"},
+                                       {"times"},
+                                       {"USD"}};
+  if (sold) heads.push_back({"worth at the end"});
+  TextTable table(heads);
+  for (const LotPrice& lot : lots) {
+    std::string terms(kLotTerms[static_cast<std::size_t>(lot.lot.terms)]);
+    std::ranges::replace(terms, '_', ' ');
+    std::vector<std::string> row{
+        lot.lot.name,         std::move(terms),      significant(lot.arrives.base_units() / 86'400),
+        lot_price_words(lot), lot_amount_words(lot), usd_cell(lot.paid_usd)};
+    if (sold) row.push_back(usd_cell(lot.residual_usd));
+    table.add(std::move(row));
+  }
+  return table.text(style) + "\n";
+}
+
 }  // namespace
 
-std::string purchase_text(const Fleet& fleet, const std::vector<MonthMoney>& months,
-                          const TextStyle& style) {
+std::string lot_price_words(const LotPrice& lot) {
+  if (lot.lot.terms == LotTerms::buy) return usd_digits(lot.usd_per_node) + " USD a node";
+  if (lot.lot.terms == LotTerms::lease) return usd_digits(lot.usd_per_month) + " USD a month";
+  return usd_digits(lot.usd_per_gpu_hour) + " USD a GPU-hour";
+}
+
+std::string lot_amount_words(const LotPrice& lot) {
+  if (lot.lot.terms == LotTerms::buy) return counted(lot.lot.nodes, "node");
+  if (lot.lot.terms == LotTerms::lease) return significant(lot.months, 4) + " months";
+  return grouped(std::round(lot.gpu_hours)) + " GPU-hours";
+}
+
+std::string energy_price_words(const MonthMoney& sum) {
+  if (sum.kwh <= 0 || sum.energy <= 0) return {};
+  return fmt::format("energy of own and leased machines: {} MWh at {} USD per kWh on average",
+                     grouped(std::round(sum.kwh * 1e-3)),
+                     fmt::format("{:.4g}", sum.energy / sum.kwh));
+}
+
+std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
+                          const std::vector<MonthMoney>& months, const TextStyle& style) {
   const bool unlike = fleet.kinds.size() > 1;
   std::vector<TextTable::Column> heads{{"machines, from day"}, {"nodes"}, {"used"}, {"speed"}};
   if (unlike) heads.push_back({"of kind", TextTable::Align::left});
@@ -65,7 +116,9 @@ std::string purchase_text(const Fleet& fleet, const std::vector<MonthMoney>& mon
                 "the last month\n",
                 compact(sum.terms_left))
           : "";
-  return machines.text(style) + "\n" + table.text(style) + terms;
+  const std::string energy = energy_price_words(sum);
+  return machines.text(style) + "\n" + lots_table(lots, style) + table.text(style) +
+         (energy.empty() ? "" : "\n" + energy + "\n") + terms;
 }
 
 }  // namespace lockstep

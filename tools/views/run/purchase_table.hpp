@@ -4,14 +4,21 @@
 #include <string>
 #include <vector>
 
-#include "sim/site/fleet.hpp"
+#include "sim/site/lot_prices.hpp"
 #include "tools/console/table.hpp"
 
 namespace lockstep {
 
-/// Two tables: the machines that are there, and the money by month with its sum; below them what is
-/// left of terms at the end.
-std::string purchase_text(const Fleet& fleet, const std::vector<MonthMoney>& months,
-                          const TextStyle& style);
+/// "330,000 USD a node", "2.5 USD a GPU-hour": with the digits that a reader needs who multiplies.
+std::string lot_price_words(const LotPrice& lot);
+/// What it is multiplied with: "132 nodes", "1,257,984 GPU-hours".
+std::string lot_amount_words(const LotPrice& lot);
+/// "energy: 12,345 MWh at 0.07 USD per kWh on average"; empty: none is paid for.
+std::string energy_price_words(const MonthMoney& sum);
+
+/// The machines that are there, what each lot costs (none: no such table), the money by month with
+/// its sum; below them what is left of terms at the end.
+std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
+                          const std::vector<MonthMoney>& months, const TextStyle& style);
 
 }  // namespace lockstep

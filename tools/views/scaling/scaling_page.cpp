@@ -88,6 +88,27 @@ void add_loss_chart(Page& page, const std::vector<const ScalingPoint*>& points,
              options);
 }
 
+/// Of a run of weeks on each size. A row for each point that can be.
+void add_run_columns(const std::vector<ScalingPoint>& points, PageTable& table) {
+  const auto ran = [](const ScalingPoint& p) { return p.goodput.has_value(); };
+  if (std::ranges::none_of(points, ran)) return;
+  table.columns.insert(table.columns.end(), {{.title = "Goodput", .numeric = true},
+                                             {.title = "Days", .numeric = true},
+                                             {.title = "Tokens trained", .numeric = true},
+                                             {.title = "Money of the run", .numeric = true}});
+  std::size_t row = 0;
+  for (const ScalingPoint& p : points) {
+    if (!p.problem.empty()) continue;
+    std::vector<PageCell>& cells = table.rows[row++];
+    const double days = p.done_s.value_or(0) / 86'400;
+    cells.insert(cells.end(),
+                 {PageCell::number(page_percent(*p.goodput, 2), *p.goodput),
+                  PageCell::number(significant(days), days),
+                  PageCell::number(page_count(*p.tokens_done), *p.tokens_done),
+                  p.usd ? PageCell::number(page_usd(*p.usd), *p.usd) : PageCell::unknown()});
+  }
+}
+
 void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
   PageTable table{.columns = {{.title = "GPUs", .numeric = true},
                               {.title = "H100 equivalents",
@@ -128,6 +149,7 @@ void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
     table.columns.pop_back();
     for (std::vector<PageCell>& row : table.rows) row.pop_back();
   }
+  add_run_columns(points, table);
   if (!table.rows.empty()) page.table(table);
   if (!problems.empty()) page.list(problems);
 }

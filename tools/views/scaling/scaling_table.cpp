@@ -16,6 +16,8 @@ namespace {
 
 std::string percent_of(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+std::string fine_percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+
 bool any_has(const std::vector<ScalingPoint>& points,
              std::optional<double> ScalingPoint::* member) {
   return std::ranges::any_of(points,
@@ -42,6 +44,10 @@ std::string series_table(const std::vector<ScalingPoint>& points, const TextStyl
                                          {"tokens/s"}, {"MFU"},   {"efficiency"}};
   if (usd) columns.push_back({"USD/T tokens"});
   if (joules) columns.push_back({"MWh/T tokens"});
+  const bool runs = any_has(points, &ScalingPoint::goodput);
+  const bool paid = any_has(points, &ScalingPoint::usd);
+  if (runs) columns.insert(columns.end(), {{"goodput"}, {"days"}, {"tokens"}});
+  if (paid) columns.push_back({"USD of it"});
   TextTable table(columns);
   std::string problems;
   for (const ScalingPoint& p : points) {
@@ -58,6 +64,11 @@ std::string series_table(const std::vector<ScalingPoint>& points, const TextStyl
     if (usd) cells.push_back(compact(*p.usd_per_trillion_tokens));
     // Joules a token are MJ a million; 3.6e9 J are a MWh.
     if (joules) cells.push_back(compact(*p.joules_per_token * 1e12 / 3.6e9));
+    if (runs) {
+      cells.insert(cells.end(), {fine_percent(*p.goodput), significant(*p.done_s / 86'400),
+                                 compact(*p.tokens_done)});
+    }
+    if (paid) cells.push_back(p.usd ? compact(*p.usd) : "-");
     table.add(cells);
   }
   return table.text(style) + problems;
@@ -119,7 +130,11 @@ CsvText scaling_csv(const Scaling& scaling) {
                                    "efficiency",
                                    "h100_equivalents",
                                    "usd_per_trillion_tokens",
-                                   "joules_per_token"};
+                                   "joules_per_token",
+                                   "goodput",
+                                   "done_s",
+                                   "tokens_done",
+                                   "usd"};
   for (const BucketInfo& bucket : buckets()) heading.push_back("lost_" + std::string(bucket.name));
   heading.emplace_back("problem");
   CsvText out = csv_line(heading);
@@ -132,7 +147,8 @@ CsvText scaling_csv(const Scaling& scaling) {
     for (const double value : {p.step_s, p.mfu, p.tokens_per_s, p.efficiency, p.h100_equivalents}) {
       number(value);
     }
-    for (const auto& value : {p.usd_per_trillion_tokens, p.joules_per_token}) {
+    for (const auto& value : {p.usd_per_trillion_tokens, p.joules_per_token, p.goodput, p.done_s,
+                              p.tokens_done, p.usd}) {
       cells.push_back(value ? number_text(*value) : "");
     }
     for (const double lost : p.lost) number(lost);

@@ -271,6 +271,12 @@ constexpr std::array kShownNumbers{
                 .scale = kInDays,
                 .best = "the shortest wall time",
                 .when = ShownWhen::differing},
+    ShownNumber{.field = "done_s",
+                .column = "done after",
+                .title = "Done after, with what comes before the first step",
+                .scale = kInDays,
+                .best = "the earliest end",
+                .when = ShownWhen::differing},
     ShownNumber{.field = "tokens_done",
                 .column = "tokens",
                 .title = "Tokens trained",
@@ -397,7 +403,17 @@ bool differs(const Varied& varied, std::string_view path) {
   return false;
 }
 
+/// Running cost that is what the grid is paid, which has a column of its own.
+bool is_paid_to_the_grid(const Varied& varied, const ShownNumber& number) {
+  if (number.field != "running_usd") return false;
+  return std::ranges::all_of(varied.points, [&number](const VariedPoint& point) {
+    const std::optional<double> grid = number_at_point(point, "site.grid_usd");
+    return !point.ok() || (grid && grid == number_at_point(point, number.field));
+  });
+}
+
 bool is_shown(const Varied& varied, const ShownNumber& number) {
+  if (is_paid_to_the_grid(varied, number)) return false;
   switch (number.when) {
     case ShownWhen::above_zero:
       return std::ranges::any_of(varied.points, [&number](const VariedPoint& point) {
