@@ -95,7 +95,7 @@ const named = {
     () => colours.palette[i]])),
   // A link of which that many tenths are used; one that nothing crosses is a line like others.
   ...Object.fromEntries(Array.from({length: 11}, (_, tenths) => [`use-${tenths}`,
-    () => tenths === 0 ? colours.line : colours.uses[tenths]])),
+    () => tenths === 0 ? colours.idle : colours.uses[tenths]])),
   uses: () => colours.uses,
   ink: () => colours.ink,
   soft: () => colours.soft,
@@ -121,12 +121,13 @@ let colours;
 function readColours() {
   const style = getComputedStyle(document.documentElement);
   const value = name => style.getPropertyValue(`--${name}`).trim();
-  const names = ['page', 'card', 'line', 'ink', 'soft', 'faint', 'accent', 'track'];
+  const names = ['page', 'card', 'line', 'ink', 'soft', 'faint', 'accent', 'track', 'idle'];
   colours = Object.fromEntries(names.map(name => [name, value(name)]));
   colours.palette = Array.from({length: 9}, (_, i) => value(`colour-${i}`));
-  colours.ramp = value('ramp').split(',').map(colour => colour.trim());
-  // The ramp begins like the ground, and lines are thin.
-  colours.uses = Array.from({length: 11}, (_, i) => between(colours.ramp, 0.2 + 0.08 * i));
+  const list = name => value(name).split(',').map(colour => colour.trim());
+  colours.ramp = list('ramp');
+  const uses = list('uses');
+  colours.uses = Array.from({length: 11}, (_, i) => between(uses, 0.1 * i));
   colours.font = getComputedStyle(document.body).fontFamily;
 }
 
