@@ -443,8 +443,8 @@ TEST_CASE("lockstep explain: measured memory, power and collectives stand beside
   for (const Case& each :
        {Case{"gpt3-175b-selene.json", "peak_memory_gib", "peak_memory_gib"},
         Case{"gpt3-175b-selene.json", "stages.0.memory.weights_gib", "peak_memory_gib"},
-        Case{"power/llama3-405b-16k-power.json", "power.gpu_mean_w", "gpu_mean_w"},
-        Case{"power/llama3-405b-16k-power.json", "power.node_mean_w", "node_w"},
+        Case{"power/llama3-405b-16k-power.json", "power.gpu.mean_w", "gpu_mean_w"},
+        Case{"power/llama3-405b-16k-power.json", "power.node.mean_w", "node_w"},
         Case{"comm/alltoall-16-nodes.json", "largest_time_s", "time_s"},
         Case{"comm/allreduce-dgxh100.json", "best_busbw_bytes_per_s", "busbw_bytes_per_s"}}) {
     CAPTURE(each.field);

@@ -228,13 +228,15 @@ PageTable layout_rows(const TuneStudy& study, const std::vector<ShownLayout>& sh
   return table;
 }
 
-/// "sharding.zero3": "zero3, of what replicas share out".
+/// "sharding.zero3": "zero3 (what replicas share out)".
 std::string capability_words(std::string_view name) {
   const std::size_t dot = name.find('.');
   const std::span<const CapabilityKey> keys = capability_keys();
   const auto key = std::ranges::find(keys, name.substr(0, dot), &CapabilityKey::name);
   if (dot == std::string_view::npos || key == keys.end()) return in_sentence(words_of_key(name));
-  return fmt::format("{}, of {}", in_sentence(words_of_key(name.substr(dot + 1))), key->summary);
+  const std::string value = in_sentence(words_of_key(name.substr(dot + 1)));
+  if (key->list == CapabilityList::pipeline_sharding) return value + " beside pipeline stages";
+  return fmt::format("{} ({})", value, key->summary);
 }
 
 /// A rule by what it is about: "pipeline parallelism" of "/parallelism/pipeline".
