@@ -20,7 +20,6 @@
 #include "tools/views/report/chart_options.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
-#include "tools/views/sweep/setting_titles.hpp"
 #include "tools/views/vary/shown_numbers.hpp"
 
 namespace lockstep {
@@ -230,7 +229,7 @@ PageTable points_rows(const Varied& varied, const std::vector<const ShownNumber*
       table.columns.push_back({.title = std::string(number->interval.words)});
   }
   const std::string_view layout = layout_column(varied);
-  if (!layout.empty()) table.columns.push_back({.title = words_of_key(layout)});
+  if (!layout.empty()) table.columns.push_back({.title = layout == "layout" ? "Layout" : "Choice"});
   for (const VariedPoint& point : varied.points) {
     std::vector<PageCell> row;
     for (const std::string& value : point.values) row.push_back(PageCell::text(value));
