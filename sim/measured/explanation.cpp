@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -19,6 +18,7 @@
 #include "sim/answer/assertion.hpp"
 #include "sim/answer/fields.hpp"
 #include "sim/answer/formulas.hpp"
+#include "sim/measured/job_traits.hpp"
 #include "sim/measured/predict_serving.hpp"
 #include "sim/measured/reference_files.hpp"
 #include "sim/measured/row_document.hpp"
@@ -71,18 +71,12 @@ constexpr std::array kLeaves{
     Leaf{"limits.power_w", "/limits/power", "", "", ""},
     Leaf{"limits.usd", "/limits/usd", "", "", ""}};
 
-std::string text_at(const Json& object, std::string_view pointer) {
-  const Json::json_pointer at{std::string(pointer)};
-  return object.contains(at) && object.at(at).is_string() ? object.at(at).get<std::string>()
-                                                          : std::string();
-}
-
 /// The file and the key of the preset that says a leaf, with the file's word on its source.
 std::string from_preset(const Leaf& leaf, const Json& answer, const PresetStore& presets) {
-  const std::string name = leaf.kind.empty() ? "" : text_at(answer, leaf.name);
+  const std::string name = leaf.kind.empty() ? "" : answer_text_at(answer, leaf.name);
   if (name.empty() || !presets.has(leaf.kind, name)) return {};
-  const std::string key =
-      leaf.key == "peak_" ? "peak_" + text_at(answer, "/job/precision") : std::string(leaf.key);
+  const std::string key = leaf.key == "peak_" ? "peak_" + answer_text_at(answer, "/job/precision")
+                                              : std::string(leaf.key);
   for (const PresetRow& row : presets.show(leaf.kind, name)) {
     if (row.path != key) continue;
     return fmt::format("{}/{}.json: {} {}{}", leaf.kind, name, key, row.value,
@@ -135,58 +129,6 @@ const Formula& formula_in(const ExplainedAnswer& answer, const std::string& file
                     .nearest = nearest_name(name, names)});
 }
 
-/// The same name, however a source and a preset spell it: "Llama-2 70B" is "llama270b".
-std::string plain(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return out;
-}
-
-/// "llama" of "llama3_70b".
-std::string family(std::string_view name) {
-  std::string out = plain(name);
-  const auto digit = std::ranges::find_if(
-      out, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
-  out.erase(digit, out.end());
-  return out;
-}
-
-/// What two jobs are compared by.
-struct Traits {
-  std::string model, gpu, architecture, stack;
-  double parameters = 1, gpus = 1;
-  bool experts = false;
-};
-
-/// Assumed weights: another architecture or a mixture of experts beside a dense model tells more
-/// apart than twice the GPUs or twice the weights do.
-double distance_of(const Traits& a, const Traits& b) {
-  double out = 0;
-  if (a.architecture != b.architecture) out += 3;
-  if (a.gpu != b.gpu) out += 1;
-  if (a.experts != b.experts) out += 3;
-  if (a.stack != b.stack) out += 1;
-  if (family(a.model) != family(b.model)) out += 0.5;
-  out += 0.5 * std::abs(std::log2(a.parameters / b.parameters));
-  out += 0.25 * std::abs(std::log2(a.gpus / b.gpus));
-  return out;
-}
-
-Traits traits_of_answer(const Json& answer, const PresetStore& presets) {
-  const std::string gpu = text_at(answer, "/job/gpu");
-  return {
-      .model = text_at(answer, "/job/model"),
-      .gpu = gpu,
-      .architecture = presets.has("gpus", gpu) ? presets.gpu(gpu).architecture : "",
-      .stack = text_at(answer, "/job/stack"),
-      .parameters = number_at(answer, "job.parameters").value_or(1),
-      .gpus = number_at(answer, "gpus").value_or(1),
-      .experts = number_at(answer, "job.active_parameters") < number_at(answer, "job.parameters")};
-}
-
 /// What a service's interval is of: "ttft" or "tpot"; empty: it says nothing of the number.
 std::string_view served_interval(std::string_view field) {
   if (field == "ttft_mean_s" || field == "ttft_s.mean") return "ttft";
@@ -198,7 +140,7 @@ void add_served_interval(const Json& answer, FieldExplanation& out) {
   if (of.empty()) return;
   out.low = number_at(answer, fmt::format("interval.{}_low_s", of));
   out.high = number_at(answer, fmt::format("interval.{}_high_s", of));
-  out.why = text_at(answer, "/interval/basis");
+  out.why = answer_text_at(answer, "/interval/basis");
 }
 
 /// What measured services print of a service's number, and near which points it is shown; empty:
@@ -218,7 +160,7 @@ void add_interval(const Formula& formula, const Json& answer, FieldExplanation& 
   const bool inverse = formula.moves == WithStepTime::inverse;
   out.low = inverse ? out.value / *high : out.value * *low;
   out.high = inverse ? out.value / *low : out.value * *high;
-  out.why = text_at(answer, "/interval/why");
+  out.why = answer_text_at(answer, "/interval/why");
 }
 
 void add_assumptions(const Json& answer, FieldExplanation& out) {
@@ -254,12 +196,12 @@ ServedTraits traits_of_row(const ServingRow& row) {
 
 /// The node of the scenario that the answer holds: its name, or that of the preset it changes.
 std::string served_node(const Json& answer) {
-  const std::string name = text_at(answer, "/scenario/cluster/node");
-  return name.empty() ? text_at(answer, "/scenario/cluster/node/preset") : name;
+  const std::string name = answer_text_at(answer, "/scenario/cluster/node");
+  return name.empty() ? answer_text_at(answer, "/scenario/cluster/node/preset") : name;
 }
 
 ServedTraits traits_of_service(const Json& answer, const PresetStore& presets) {
-  const std::string node = served_node(answer), model = text_at(answer, "/model");
+  const std::string node = served_node(answer), model = answer_text_at(answer, "/model");
   const double served = std::max(1.0, number_at(answer, "served").value_or(1));
   ServedTraits out{.model = model,
                    .gpus = std::max(1.0, number_at(answer, "gpus").value_or(1)),
@@ -278,7 +220,7 @@ ServedTraits traits_of_service(const Json& answer, const PresetStore& presets) {
   const Json::json_pointer pools("/scenario/serving/pools");
   if (answer.contains(pools)) {
     for (const Json& pool : answer.at(pools)) {
-      if (out.engine.empty() && pool.is_object()) out.engine = text_at(pool, "/engine");
+      if (out.engine.empty() && pool.is_object()) out.engine = answer_text_at(pool, "/engine");
     }
   }
   return out;
@@ -292,8 +234,8 @@ double distance_of(const ServedTraits& a, const ServedTraits& b) {
   if (a.gpu != b.gpu) out += 1;
   if (a.experts != b.experts) out += 3;
   if (a.two_pools != b.two_pools) out += 1;
-  if (!a.engine.empty() && plain(a.engine) != plain(b.engine)) out += 0.5;
-  if (family(a.model) != family(b.model)) out += 0.5;
+  if (!a.engine.empty() && plain_name(a.engine) != plain_name(b.engine)) out += 0.5;
+  if (name_family(a.model) != name_family(b.model)) out += 0.5;
   out += 0.5 * std::abs(std::log2(a.parameters / b.parameters));
   out += 0.25 * std::abs(std::log2(a.gpus / b.gpus));
   out += 0.25 * std::abs(std::log2(a.input / b.input));
@@ -320,6 +262,20 @@ const ServingMeasure* measure_of(const ServingRow& row, std::string_view figure,
     if (!each.p99 && (found == nullptr || each.mean)) found = &each;
   }
   return found;
+}
+
+/// Measurements beside a number that does not follow the step's time; none where nothing of its
+/// kind was measured.
+NearestMeasured nearest_of_kind(const ExplainedAnswer& answer, const std::string& field,
+                                const std::string& unit, const PresetStore& presets) {
+  const bool of_job = answer.kind() && answer.json().contains("job");
+  if (of_job && (field.find("memory") != std::string::npos || unit == "GiB"))
+    return nearest_memory(answer.json(), presets, kNearestRuns);
+  if (of_job && (unit == "W" || unit == "J"))
+    return nearest_power(answer.json(), field, unit, presets, kNearestRuns);
+  if (!answer.kind() && (unit == "B/s" || unit == "s"))
+    return nearest_collectives(answer.json(), field, unit, presets, kNearestRuns);
+  return {};
 }
 
 /// What was measured of the kind of a number that no row stands beside.
@@ -357,12 +313,17 @@ void add_nearest(const Formula& formula, const ExplainedAnswer& answer, const Pr
       out.nearest =
           nearest_services(answer.json(), std::string(figure), asked_statistic(out.field),
                            reference_file(presets, "serving.json"), presets, kNearestRuns);
+      out.nearest_kind = "published services";
     }
   } else if (formula.moves != WithStepTime::unmoved && answer.json().contains("job") &&
              answer.kind()) {
     const std::string rows = reference_file(presets, "training.json");
     out.nearest = nearest_runs(answer.json(), load_rows(rows, presets), load_residuals(presets),
                                presets, kNearestRuns);
+  } else if (NearestMeasured found = nearest_of_kind(answer, out.field, out.unit, presets);
+             !found.rows.empty()) {
+    out.nearest = std::move(found.rows);
+    out.nearest_kind = std::move(found.kind);
   }
   if (out.nearest.empty()) out.nearest_note = measured_elsewhere(answer, out.field, out.unit);
 }
@@ -473,19 +434,19 @@ std::vector<NearbyRun> nearest_runs(const Json& answer, const std::vector<Refere
                                     std::size_t keep) {
   std::map<std::string_view, const Residual*> errors;
   for (const Residual& each : residuals) errors.emplace(each.row, &each);
-  const Traits own = traits_of_answer(answer, presets);
+  const JobTraits own = traits_of_answer(answer, presets);
   std::vector<NearbyRun> out;
   for (const ReferenceRow& row : rows) {
     const auto error = errors.find(row.id);
     if (error == errors.end() || !row.measured_step_s) continue;
     const PredictionTraits& traits = error->second->traits;
-    const Traits other{.model = row.model.name,
-                       .gpu = traits.gpu,
-                       .architecture = traits.architecture,
-                       .stack = traits.stack,
-                       .parameters = std::max(1.0, parameter_counts(row.model).total),
-                       .gpus = std::max(1.0, static_cast<double>(row.gpus)),
-                       .experts = traits.experts};
+    const JobTraits other{.model = row.model.name,
+                          .gpu = traits.gpu,
+                          .architecture = traits.architecture,
+                          .stack = traits.stack,
+                          .parameters = std::max(1.0, parameter_counts(row.model).total),
+                          .gpus = std::max(1.0, static_cast<double>(row.gpus)),
+                          .experts = traits.experts};
     out.push_back({.row = row.id,
                    .source = row.published,
                    .gpu = traits.gpu,

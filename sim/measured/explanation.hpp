@@ -14,6 +14,7 @@
 #include "models/base/json_cursor.hpp"
 #include "sim/answer/answer.hpp"
 #include "sim/answer/formulas.hpp"
+#include "sim/measured/nearest_measured.hpp"
 #include "sim/measured/rows.hpp"
 #include "sim/scenario/preset_store.hpp"
 
@@ -27,19 +28,6 @@ struct ExplainedInput {
   std::optional<double> value{};  ///< nothing: the answer has none
   std::string written{};          ///< as the scenario has it, where that is no number
   std::string from;  ///< "scenario: batch.sequences", "gpus/h100_sxm5_80gb.json: peak_bf16, ..."
-};
-
-/// A published run near the scenario's job, or a published service near its own.
-struct NearbyRun {
-  std::string row, source, gpu;
-  std::string stack;  ///< of a service its engine
-  int gpus = 0;
-  double measured = 0;
-  double predicted = 0;           ///< with constants fitted to this row among others
-  double distance = 0;            ///< 0: the same model, GPU, number of them and software
-  std::string figure = "step_s";  ///< what was measured: "ttft_s", "output_tokens_per_s"
-  std::string statistic{};        ///< of a service's requests: "mean", "median", "p99"
-  [[nodiscard]] std::string unit() const { return figure.ends_with("_per_s") ? "tokens/s" : "s"; }
 };
 
 /// An answer whose numbers are explained: of `lockstep run`, or of another command.
@@ -81,7 +69,8 @@ struct FieldExplanation {
   std::string why;                      ///< what the interval is made from
   std::vector<std::string> assumptions;
   std::vector<NearbyRun> nearest;  ///< nearest first; none where runs say nothing of the number
-  std::string nearest_note{};      ///< where there are none: what was measured of its kind
+  std::string nearest_kind = "published runs";  ///< or services, peaks of memory, collectives
+  std::string nearest_note{};  ///< where there are none: what was measured of its kind
 };
 
 /// Explains a number of the answer by its dotted path: "mfu", "stages.0.memory.weights_gib". Throws

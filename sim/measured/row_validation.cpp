@@ -48,16 +48,21 @@ RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
   RowPrediction out{.row = &row,
                     .status = Status::skipped,
                     .reason = row.obstacle,
+                    .stack = row.stack,
                     .predicted_step_s = {},
                     .interval = {},
                     .error = {},
                     .predicted_memory_gib = {},
                     .predicted_fits = {},
                     .assumptions = {}};
+  if (const std::string preset = presets.meant("stacks", row.stack); !preset.empty())
+    out.stack = preset;
   if (!row.obstacle.empty()) return out;
   try {
     Scenario scenario = row_scenario(row, presets);
     scenario.folding = folding;
+    if (!scenario.stack.stands_in && presets.has("stacks", scenario.stack.name))
+      out.stack = scenario.stack.name;
     if (!profiles.empty() && profiles.front().gpu != scenario.node.gpu.name) {
       out.reason = "another card than the profile's";
       return out;
@@ -104,14 +109,13 @@ std::vector<GroupErrors> group_by(const std::vector<RowPrediction>& predictions,
   std::map<std::string, std::size_t> keys;  // sorted, so that the output is too
   const auto member = [&](const RowPrediction& p) { return !dense_only || p.row->dense; };
   for (const RowPrediction& p : predictions) {
-    if (p.error && member(p)) ++keys[key(*p.row)];
+    if (p.error && member(p)) ++keys[key(p)];
   }
   std::vector<GroupErrors> out;
   out.reserve(keys.size());
   for (const auto& [name, count] : keys) {
-    out.push_back(group_errors(name, predictions, [&](const RowPrediction& p) {
-      return member(p) && key(*p.row) == name;
-    }));
+    out.push_back(group_errors(
+        name, predictions, [&](const RowPrediction& p) { return member(p) && key(p) == name; }));
   }
   return out;
 }
@@ -306,9 +310,9 @@ std::vector<std::string> missed_expectations(const std::vector<RowPrediction>& p
 }
 
 RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
-  const auto source = [](const ReferenceRow& r) { return r.source; };
-  const auto gpu = [](const ReferenceRow& r) { return r.gpu; };
-  const auto stack = [](const ReferenceRow& r) { return r.stack; };
+  const auto source = [](const RowPrediction& p) { return p.row->source; };
+  const auto gpu = [](const RowPrediction& p) { return p.row->gpu; };
+  const auto stack = [](const RowPrediction& p) { return p.stack; };
   RowSummary out;
   count_rows(predictions, out);
   out.overall = group_errors("all", predictions, [](const RowPrediction&) { return true; });

@@ -28,6 +28,9 @@ struct RowPrediction {
   const ReferenceRow* row = nullptr;
   Status status = Status::skipped;
   std::string reason;
+  /// Its software as the preset that predicts it is called; as the source does where none is about
+  /// it.
+  std::string stack{};
   std::optional<double> predicted_step_s;
   std::optional<PredictionInterval> interval{};  ///< of the step time, as for anybody's run
   std::optional<double> error;                   ///< of the step time, predicted / measured - 1

@@ -492,6 +492,15 @@ void tell_whose_weather(const SiteSpec& site, std::vector<std::string>& assumpti
   }
 }
 
+/// A run that is said in no more than a word or two lacks its end beside its failures: both are
+/// told at once. One that lacks nothing else may be of a command that gives it an end.
+void require_an_end(const JsonCursor& root, const JsonCursor& run, const RunSpec& spec,
+                    bool has_rates) {
+  if (spec.duration || spec.steps || run.find("reliability") || has_rates) return;
+  const auto training = root.find("training");
+  if (!training || !training->find("tokens")) (void)run.at("duration");
+}
+
 }  // namespace
 
 JobFile read_job_file(const JsonCursor& root, const PresetStore& presets) {
@@ -499,6 +508,7 @@ JobFile read_job_file(const JsonCursor& root, const PresetStore& presets) {
     JobFile out{.draft = read_draft(root, presets), .run = {}};
     if (const auto run = root.find("run")) {
       out.run = read_run_spec(*run, presets, out.draft.site);
+      require_an_end(root, *run, *out.run, !out.draft.site.reliability.empty());
       if (out.run->site) tell_whose_weather(*out.run->site, out.draft.assumptions);
     }
     root.tell_unitless_sets(out.draft.assumptions);

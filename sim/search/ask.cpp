@@ -195,9 +195,11 @@ void fill_batch(const Ask& ask, const PresetStore& presets, Json& scenario) {
 }
 
 /// A run of weeks saves as one of `plan` without a file does, unless `sets`, which were applied to
-/// the scenario, say how. True: it was filled in.
-bool fill_checkpoint(Json& scenario) {
+/// the scenario, say how, or say all of the run. True: it was filled in.
+bool fill_checkpoint(const std::vector<std::string>& sets, Json& scenario) {
   const auto run = scenario.find("run");
+  const auto says_all = [](const std::string& set) { return set.starts_with("run="); };
+  if (std::ranges::any_of(sets, says_all)) return false;
   if (run == scenario.end() || !run->is_object() || run->contains("checkpoint")) return false;
   (*run)["checkpoint"] = asked_checkpoint();
   return true;
@@ -234,7 +236,7 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   Json scenario =
       JsonCursor::parse(file, write_json(filled_in(ask, presets)), JsonStyle::plain, sets).json();
   fill_batch(ask, presets, scenario);
-  const bool saves = fill_checkpoint(scenario);
+  const bool saves = fill_checkpoint(sets, scenario);
   const std::string text = write_json(scenario);
   const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);
   SearchBase base =

@@ -88,6 +88,13 @@ std::string leaves_words(const Scenario& before, const Change& change) {
   return leaves == 1 ? "" : fmt::format(": {} leaves for 1, with uplinks between", leaves);
 }
 
+/// The next count that servers are sold with: 1, 2, 4, 8, 16.
+int next_nic_count(int nics) {
+  int out = 1;
+  while (out <= nics) out *= 2;
+  return out;
+}
+
 std::vector<std::pair<std::string, Change>> changes_of(const Scenario& scenario) {
   std::vector<std::pair<std::string, Change>> out;
   const FabricSpec& fabric = scenario.fabric;
@@ -111,11 +118,10 @@ std::vector<std::pair<std::string, Change>> changes_of(const Scenario& scenario)
     }
   }
   if (fabric.kind != FabricKind::file) {
-    const int nics = scenario.node.nics;
-    const auto one_more = [](Scenario& s) { ++s.node.nics; };
+    const int nics = scenario.node.nics, next = next_nic_count(nics);
+    const auto more = [next](Scenario& s) { s.node.nics = next; };
     out.emplace_back(
-        fmt::format("NICs of a node {} -> {}{}", nics, nics + 1, leaves_words(scenario, one_more)),
-        one_more);
+        fmt::format("NICs of a node {} -> {}{}", nics, next, leaves_words(scenario, more)), more);
     out.emplace_back("NICs and links of twice the bandwidth", [](Scenario& s) {
       s.node.nic_bandwidth = 2.0 * s.node.nic_bandwidth;
       s.fabric.link_bandwidth = 2.0 * s.fabric.link_bandwidth;

@@ -87,7 +87,7 @@ TEST_CASE("run says what the fabric costs, which links do it, and what relieves 
   }
   const std::map<std::string, std::string> sets{
       {"oversubscription of leaves 8 -> 4", "cluster.fabric.leaf_oversubscription=4"},
-      {"NICs of a node 8 -> 9", "cluster.node.nics=9"}};
+      {"NICs of a node 8 -> 16", "cluster.node.nics=16"}};
   std::size_t found = 0;
   for (const Json& change : fabric.at("relief")) {
     const auto set = sets.find(change.at("change"));

@@ -91,7 +91,7 @@ TEST_CASE("run: what is no object is shown one, which runs") {
     CHECK(with.exit == Exit::ok);
   };
   for (const char* key :
-       {"parallelism", "batch", "power", "lora", "price", "training", "frozen", "expect"}) {
+       {"parallelism", "batch", "power", "lora", "price", "training", "frozen", "expect", "run"}) {
     shown("llama3-8b-b200.json", key);
   }
   shown("qwen3-30b-experts-8-nodes.json", "routing");

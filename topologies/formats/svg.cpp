@@ -198,7 +198,7 @@ class SvgWriter {
                          (b.y1 + b.y2) / 2 - 2 * b.bend * dx / length, b.x2, b.y2);
     }
     write("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1f}\"{} opacity=\"{}\"/>\n",
-          path, stroke, width, dash, picture_.bundles.size() > 300 ? "0.45" : "0.75");
+          path, stroke, width, dash, picture_.bundles.size() > 300 ? "0.7" : "1");
   }
 
   void add(const PictureBundle& bundle, std::optional<double> count_at) {

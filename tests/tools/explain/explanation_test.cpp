@@ -430,6 +430,38 @@ TEST_CASE("formulas of commands: every one says what its number is") {
   }
 }
 
+TEST_CASE("lockstep explain: measured memory, power and collectives stand beside such numbers") {
+  const auto nearest = [](const std::string& file, const std::string& field) {
+    const Ran ran = lockstep_with(
+        {"explain", LOCKSTEP_SOURCE_DIR "/scenarios/" + file, field, "--format", "json"});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return Json::parse(ran.out)["nearest"];
+  };
+  struct Case {
+    const char *file, *field, *measured;
+  };
+  for (const Case& each :
+       {Case{"gpt3-175b-selene.json", "peak_memory_gib", "peak_memory_gib"},
+        Case{"gpt3-175b-selene.json", "stages.0.memory.weights_gib", "peak_memory_gib"},
+        Case{"power/llama3-405b-16k-power.json", "power.gpu.mean_w", "gpu_mean_w"},
+        Case{"power/llama3-405b-16k-power.json", "power.node.mean_w", "node_w"},
+        Case{"comm/alltoall-16-nodes.json", "largest_time_s", "time_s"},
+        Case{"comm/allreduce-dgxh100.json", "best_busbw_bytes_per_s", "busbw_bytes_per_s"}}) {
+    CAPTURE(each.field);
+    const Json rows = nearest(each.file, each.field);
+    REQUIRE(rows.size() >= 2);
+    double before = 0;
+    for (const Json& row : rows) {
+      const double measured = row[std::string("measured_") + each.measured];
+      const double predicted = row[std::string("predicted_") + each.measured];
+      // Of another order of magnitude it would be of another quantity or unit.
+      CHECK(measured / predicted == doctest::Approx(1).epsilon(0.7));
+      CHECK(row["distance"].get<double>() >= before);
+      before = row["distance"];
+    }
+  }
+}
+
 TEST_CASE("lockstep explain: names that are none, with the nearest") {
   const Ran ran = lockstep_with({"explain", "gpt3-175b-selective", "mfu_casual"});
   CHECK(ran.exit == Exit::bad_input);

@@ -38,6 +38,27 @@ TEST_CASE("the page's own style and script cannot end their elements") {
   CHECK_FALSE(contains(std::string(page_script()), "</script"));
 }
 
+TEST_CASE("a table has no column in which no row has a number, but those of texts") {
+  Page page("Report", "T");
+  page.table({.columns = {{.title = "Name"},
+                          {.title = "Price", .numeric = true},
+                          {.title = "Time", .numeric = true},
+                          {.title = "Note"}},
+              .rows = {{PageCell::text("a"), PageCell::unknown(), PageCell::number("2 s", 2),
+                        PageCell::unknown()},
+                       {PageCell::text("b"), PageCell::unknown(), PageCell::unknown(),
+                        PageCell::unknown()}},
+              .sorted_by = 2});
+  const std::string html = page.html(kNoCharts);
+  CHECK_FALSE(contains(html, "Price"));
+  CHECK(contains(html, "Name"));
+  CHECK(contains(html, "Note"));
+  CHECK(contains(html, "2\u00a0s"));
+  const std::size_t sorted = html.find("aria-sort=\"descending\"");
+  REQUIRE(sorted != std::string::npos);
+  CHECK(html.substr(sorted, html.find("</th>", sorted) - sorted).find("Time") != std::string::npos);
+}
+
 TEST_CASE("sections open and close in turn") {
   Page page("Report", "T");
   page.about("<about>");

@@ -396,7 +396,7 @@ TEST_CASE("run page: a dataset has its hops, and storage by month of each tier")
   CHECK(rows_of(html, "Staged from").front().starts_with("archive &lt;A&gt;|scratch|2.00|"));
   // Ten days of a month of 365.25 / 12.
   CHECK(rows_of(html, "Storage in month") ==
-        std::vector<std::string>{"1|197 USD|–|197 USD|", "all|197 USD|–|197 USD|"});
+        std::vector<std::string>{"1|197 USD|197 USD|", "all|197 USD|197 USD|"});
   result.plan.data->tiers.front().usd_per_month = 0;
   CHECK(!contains(page_of(result), "Storage in month"));
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/near.hpp"
+#include "tests/support/presets.hpp"
 #include "tools/console/options.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/page_numbers.hpp"
@@ -112,6 +113,26 @@ TEST_CASE("what-if: of few runs an interval of goodput is no wider than a share 
     CHECK(interval->low == test::near(low));
     CHECK(interval->high == test::near(high));
   }
+}
+
+TEST_CASE("what-if page: inputs on which points differ are each point's own") {
+  const auto point = [](const std::string& node, int tensor) {
+    return VariedPoint{.values = {node},
+                       .answer = {{"step_s", 1.0},
+                                  {"scenario",
+                                   {{"cluster", {{"node", node}, {"nodes", 8}}},
+                                    {"parallelism", {{"tensor", tensor}, {"pipeline", 2}}}}}}};
+  };
+  const Varied varied{.file = "c.json",
+                      .axes = {{"cluster.node", {"dgx_h100", "dgx_b200"}}},
+                      .points = {point("dgx_h100", 8), point("dgx_b200", 4)}};
+  const AnswerBasis basis = varied_basis(varied, nullptr, test::presets());
+  REQUIRE(basis.written);
+  const nlohmann::ordered_json& written = *basis.written;
+  CHECK(written["parallelism"]["tensor"] == "per point: 8, 4");
+  CHECK(written["parallelism"]["pipeline"] == 2);
+  CHECK(written["cluster"]["node"] == nlohmann::ordered_json({"dgx_h100", "dgx_b200"}));
+  CHECK(written["cluster"]["nodes"] == 8);
 }
 
 TEST_CASE("what-if page: every number that has an interval shows it, in its own words") {

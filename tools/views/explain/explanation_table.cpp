@@ -42,8 +42,11 @@ std::string inputs_table(const FieldExplanation& e) {
 /// Cells of a run: card, number of cards, software, measured, predicted, error.
 std::vector<std::string> nearest_cells(const NearbyRun& run) {
   const auto text = [&run](double value) {
-    return run.unit() == "s" ? duration_text(value)
-                             : explained_amount(std::round(value), run.unit());
+    const std::string unit = run.unit();
+    if (unit == "s") return duration_text(value);
+    if (unit == "GiB" || unit == "J") return significant(value) + " " + unit;
+    return explained_amount(unit == "B/s" ? std::round(value / 1e8) * 1e8 : std::round(value),
+                            unit);
   };
   return {run.gpu,
           grouped(run.gpus),
@@ -97,8 +100,7 @@ std::string explanation_table(const FieldExplanation& e, const TextStyle& style)
   for (const std::string& each : e.assumptions) {
     out += "  " + wrap(each, kTextColumns, 4, 2) + "\n";
   }
-  const bool services = !e.nearest.empty() && !e.nearest.front().statistic.empty();
-  out += services ? "\nNearest published services\n" : "\nNearest published runs\n";
+  out += fmt::format("\nNearest {}\n", e.nearest_kind);
   return out + (e.nearest.empty() ? "  " + wrap(e.nearest_note, kTextColumns, 2, 2) + "\n"
                                   : nearest_table(e, style));
 }

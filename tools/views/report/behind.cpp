@@ -93,7 +93,10 @@ Html part_behind(const Page::OpenedFigure& figure, const FieldExplanation& e) {
                             amount_behind(e.field, *e.high, e.unit), e.why)) +
         Html::markup("</p>\n");
   }
-  if (!e.nearest.empty()) out += Html::markup("<p>Nearest published runs:</p>\n<ul>\n");
+  if (!e.nearest.empty()) {
+    out += Html::markup("<p>") + escaped("Nearest " + e.nearest_kind + ":") +
+           Html::markup("</p>\n<ul>\n");
+  }
   for (const NearbyRun& run : e.nearest) out += run_behind(run);
   if (!e.nearest.empty()) out += Html::markup("</ul>\n");
   return out + Html::markup("</details>\n");

@@ -50,6 +50,24 @@ void append_cell(std::string& out, const PageColumn& column, const PageCell& cel
          cell.content.str());
 }
 
+/// A column in which no row has a number, as a price where nobody says one, says nothing.
+PageTable without_empty_columns(PageTable table) {
+  const std::string nothing = PageCell::unknown().content.str();
+  for (std::size_t c = table.columns.size(); c-- > 0;) {
+    const bool empty = table.columns[c].numeric && !table.rows.empty() &&
+                       std::ranges::all_of(table.rows, [&](const std::vector<PageCell>& row) {
+                         return row[c].content.empty() || row[c].content.str() == nothing;
+                       });
+    if (!empty) continue;
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    table.columns.erase(table.columns.begin() + at);
+    for (std::vector<PageCell>& row : table.rows) row.erase(row.begin() + at);
+    if (table.sorted_by == std::string::npos || table.sorted_by < c) continue;
+    table.sorted_by = table.sorted_by == c ? std::string::npos : table.sorted_by - 1;
+  }
+  return table;
+}
+
 }  // namespace
 
 Page::Page(std::string_view kind, std::string_view title)
@@ -90,7 +108,8 @@ void Page::section(std::string_view title, std::string_view lead) {
   if (!lead.empty()) append(body_, "<p class=\"lead\">{}</p>\n", prose(lead).str());
 }
 
-void Page::table(const PageTable& table) {
+void Page::table(const PageTable& whole) {
+  const PageTable table = without_empty_columns(whole);
   const std::string name = escaped(place_).str();
   if (table.searched) {
     append(body_,

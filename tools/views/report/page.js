@@ -95,7 +95,7 @@ const named = {
     () => colours.palette[i]])),
   // A link of which that many tenths are used; one that nothing crosses is a line like others.
   ...Object.fromEntries(Array.from({length: 11}, (_, tenths) => [`use-${tenths}`,
-    () => tenths === 0 ? colours.line : colours.uses[tenths]])),
+    () => tenths === 0 ? colours.idle : colours.uses[tenths]])),
   uses: () => colours.uses,
   ink: () => colours.ink,
   soft: () => colours.soft,
@@ -121,12 +121,13 @@ let colours;
 function readColours() {
   const style = getComputedStyle(document.documentElement);
   const value = name => style.getPropertyValue(`--${name}`).trim();
-  const names = ['page', 'card', 'line', 'ink', 'soft', 'faint', 'accent', 'track'];
+  const names = ['page', 'card', 'line', 'ink', 'soft', 'faint', 'accent', 'track', 'idle'];
   colours = Object.fromEntries(names.map(name => [name, value(name)]));
   colours.palette = Array.from({length: 9}, (_, i) => value(`colour-${i}`));
-  colours.ramp = value('ramp').split(',').map(colour => colour.trim());
-  // The ramp begins like the ground, and lines are thin.
-  colours.uses = Array.from({length: 11}, (_, i) => between(colours.ramp, 0.2 + 0.08 * i));
+  const list = name => value(name).split(',').map(colour => colour.trim());
+  colours.ramp = list('ramp');
+  const uses = list('uses');
+  colours.uses = Array.from({length: 11}, (_, i) => between(uses, 0.1 * i));
   colours.font = getComputedStyle(document.body).fontFamily;
 }
 
@@ -304,6 +305,28 @@ function spacedDecades(axis, series, room) {
   if (decades % axis.interval) axis.axisLabel.showMaxLabel = false;
 }
 
+// Names of values stand between parallel axes: broken behind underscores and blanks, so that none
+// reaches the next axis; names of the axes below them are as wide as there is room for.
+function brokenMark(text, width) {
+  const lines = [''];
+  for (const part of String(text).split(/(?<=[_ ])/)) {
+    const last = lines.length - 1;
+    if (lines[last] && textWidth((lines[last] + part).trimEnd(), 11) > width) lines.push(part);
+    else lines[last] += part;
+  }
+  return lines.map(line => line.trimEnd()).join('\n');
+}
+function fitMarks(options, width) {
+  const marks = options.series.find(each => each.name === 'marks');
+  if (!marks) return;
+  const pitch = (width - 130) / Math.max(1, options.xAxis.data.length - 1);
+  const label = options.xAxis.axisLabel;
+  Object.assign(label, {width: Math.min(label.width, pitch - 4)});
+  if (pitch < 80) Object.assign(label, {fontSize: 10, lineHeight: 11});
+  Object.assign(marks.label, {lineHeight: 12});
+  for (const mark of marks.data) mark.name = brokenMark(mark.name, pitch - 14);
+}
+
 // Long names of rows leave room for the plot where there is little, and bins become fewer: of less
 // than two pixels each, steps are drawn as what they are not.
 function fitted(options, carried, width) {
@@ -313,10 +336,11 @@ function fitted(options, carried, width) {
       const label = axis.axisLabel;
       const breaks = label.overflow === 'break';
       if (breaks && width < 560) Object.assign(label, {fontSize: 10, lineHeight: 11});
-      // Short names take the room that they need, not what long ones might.
+      // Short names take the room that they need, not what long ones might; with a little more, as
+      // ECharts may measure them wider and break them.
       const longest = Math.max(0, ...axis.data.map(name => textWidth(name, label.fontSize || 12)));
       label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)),
-        Math.ceil(longest) + 2);
+        Math.ceil(1.06 * longest) + 4);
     }
   }
   for (const axis of [options.xAxis].flat().filter(each => each?.type === 'value' && each.axisLabel)) {
@@ -329,6 +353,7 @@ function fitted(options, carried, width) {
     spacedDecades(axis, options.series, width - 64);
   }
   for (const series of options.series.filter(each => each.name === 'boxes')) nameBoxes(series, width);
+  fitMarks(options, width);
   // Labels on the lines between boxes: a row of them that has no room is left to the tooltip.
   for (const series of options.series.filter(each => each.name === 'use' && each.label.show)) {
     for (const height of new Set(series.data.map(dot => dot.value[1]))) {

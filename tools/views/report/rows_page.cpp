@@ -99,6 +99,15 @@ void add_row_groups(Page& page, const RowSummary& summary) {
   page.table(table);
 }
 
+/// The preset's name, with the source's own below it where that is another, and the release.
+PageCell software_cell(const RowPrediction& p) {
+  const ReferenceRow& row = *p.row;
+  const bool spelt = !row.stack.empty() && row.stack != p.stack;
+  const std::string detail = (spelt ? "\u201c" + row.stack + "\u201d" : std::string()) +
+                             (spelt && !row.release.empty() ? " " : "") + row.release;
+  return {.content = detail.empty() ? escaped(p.stack) : with_detail(escaped(p.stack), detail)};
+}
+
 PageTable every_row(const std::vector<RowPrediction>& predictions) {
   PageTable table{.columns = {{.title = "Error", .numeric = true},
                               {.title = "Measured", .numeric = true},
@@ -118,17 +127,15 @@ PageTable every_row(const std::vector<RowPrediction>& predictions) {
     };
     PageCell error = PageCell::text(p.reason.empty() ? std::string(name_of(p.status)) : p.reason);
     if (p.error) error = PageCell::number(error_text(*p.error), *p.error);
-    table.rows.push_back(
-        {std::move(error),
-         time(row.measured_step_s),
-         time(p.predicted_step_s),
-         {.content = with_detail(escaped(row.id), row.published)},
-         PageCell::key(row.model.name),
-         PageCell::number(grouped(row.gpus), row.gpus),
-         PageCell::key(row.gpu),
-         {.content = row.release.empty() ? escaped(row.stack)
-                                         : with_detail(escaped(row.stack), row.release)},
-         PageCell::text(row_layout(row))});
+    table.rows.push_back({std::move(error),
+                          time(row.measured_step_s),
+                          time(p.predicted_step_s),
+                          {.content = with_detail(escaped(row.id), row.published)},
+                          PageCell::key(row.model.name),
+                          PageCell::number(grouped(row.gpus), row.gpus),
+                          PageCell::key(row.gpu),
+                          software_cell(p),
+                          PageCell::text(row_layout(row))});
   }
   return table;
 }

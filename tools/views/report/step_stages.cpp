@@ -210,11 +210,13 @@ void add_traffic(Page& page, const StepReport& report) {
       if (sums[c] > 0) part.values[c] *= 100 / sums[c];
     }
   }
+  nlohmann::json options = stacked_bars(classes, parts, "%");
+  options["xAxis"]["max"] = 100;  // rounded parts may add up to a little more
   page.chart({.title = "Traffic by kind, of each class of links",
               .about = "Shares of the bytes of a step, both ways.",
               .summary = "Stacked bars of shares by kind, one for each class of links.",
               .height_px = bars_height(classes.size()) + 40},
-             stacked_bars(classes, parts, "%"));
+             options);
 }
 
 void add_money(Page& page, const RunResult& result) {

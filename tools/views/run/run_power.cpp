@@ -25,17 +25,21 @@ std::string words(std::string_view name) {
   return text;
 }
 
+/// The largest shares, and what is left of all energy: of smaller ones, and of nodes in reserve.
 std::string shares_text(const StepPower& power) {
   std::vector<PowerShare> shares = power.shares;
   std::ranges::stable_sort(
       shares, [](const PowerShare& a, const PowerShare& b) { return a.energy > b.energy; });
   const double all = power.energy().base_units();
   std::string text;
+  double left = 100;
   for (std::size_t i = 0; i < std::min(kSharesShown, shares.size()); ++i) {
-    text += fmt::format("{}{} {:.1f} %", i == 0 ? "" : ", ", words(shares[i].name),
-                        100 * (shares[i].energy.base_units() / all));
+    const double part = 100 * (shares[i].energy.base_units() / all);
+    left -= part;
+    text += fmt::format("{}{} {:.1f} %", i == 0 ? "" : ", ", words(shares[i].name), part);
   }
-  return text;
+  constexpr double kPrinted = 0.05;
+  return left < kPrinted ? text : text + fmt::format(", all else {:.1f} %", left);
 }
 
 /// "700 W", "700 W and 400 W".

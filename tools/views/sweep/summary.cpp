@@ -49,8 +49,13 @@ std::vector<std::size_t> fitting(const SweepSummary& summary, int columns) {
   const auto objective = static_cast<std::size_t>(
       std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
   std::vector<std::size_t> order{0, objective};
+  // A column in which no point has anything, as a price where nobody says one, says nothing.
+  const auto is_empty = [&](std::size_t c) {
+    return std::ranges::all_of(summary.best,
+                               [c](const auto& row) { return text_of(row[c]).empty(); });
+  };
   for (std::size_t c = 1; c < summary.columns.size(); ++c) {
-    if (c != objective) order.push_back(c);
+    if (c != objective && !is_empty(c)) order.push_back(c);
   }
   std::vector<std::size_t> kept;
   int used = 0;

@@ -593,7 +593,15 @@ std::optional<std::size_t> seconds_of(const SweepSummary& summary, std::size_t w
   return static_cast<std::size_t>(found - summary.columns.begin());
 }
 
-/// The number of a point, what is sought and its interval, then all other columns.
+/// Whether no point that is listed has anything in the column, as a price where nobody says one.
+bool says_nothing(const SweepSummary& summary, std::size_t column) {
+  return std::ranges::all_of(summary.best, [column](const std::vector<SqlValue>& row) {
+    return text_of(row[column]).empty();
+  });
+}
+
+/// The number of a point, what is sought and its interval, then all other columns that say
+/// something.
 std::vector<std::size_t> order_of_columns(const SweepSummary& summary) {
   std::vector<std::size_t> out(summary.columns.size());
   std::iota(out.begin(), out.end(), std::size_t{0});
@@ -602,7 +610,9 @@ std::vector<std::size_t> order_of_columns(const SweepSummary& summary) {
            summary.columns[c] == summary.interval_words;
   };
   std::ranges::stable_partition(out, is_first);
-  std::erase_if(out, [&](std::size_t c) { return !is_first(c) && repeats_words(summary, c); });
+  std::erase_if(out, [&](std::size_t c) {
+    return !is_first(c) && (repeats_words(summary, c) || says_nothing(summary, c));
+  });
   return out;
 }
 

@@ -97,7 +97,12 @@ const FieldTable<RowPrediction>& predicted_row_fields() {
              })
         .add("error", "predicted_step_s over measured_step_s, less 1.", if_known(&Of::error));
     add_row_memory(out);
-    out.add("stack", "Training software.", [](const Of& p) { return p.row->stack; })
+    out.add(
+           "stack",
+           "Training software, as its preset is called; as the source does where none is about it.",
+           [](const Of& p) { return p.stack; })
+        .add("printed_stack", "The same as the source calls it; null: it does not say.",
+             [](const Of& p) { return text_or_null(p.row->stack); })
         .add("dense", "Whether it is an ordinary dense run.",
              [](const Of& p) { return p.row->dense; })
         .add("assumptions", "What was filled in.", [](const Of& p) { return p.assumptions; });
@@ -413,7 +418,8 @@ CsvText rows_csv(const std::vector<RowPrediction>& predictions) {
                                         "measured_gpu_power_w",
                                         "predicted_gpu_power_w",
                                         "stack",
-                                        "dense"};
+                                        "dense",
+                                        "printed_stack"};
   CsvText out = csv_line(header);
   for (const RowPrediction& p : predictions) {
     const ReferenceRow& row = *p.row;
@@ -434,8 +440,9 @@ CsvText rows_csv(const std::vector<RowPrediction>& predictions) {
                                          fits,
                                          text(row.measured_gpu_power_w),
                                          text(p.predicted_gpu_power_w),
-                                         row.stack,
-                                         row.dense ? "true" : "false"};
+                                         p.stack,
+                                         row.dense ? "true" : "false",
+                                         row.stack};
     out += csv_line(cells);
   }
   return out;

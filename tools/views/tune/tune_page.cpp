@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/scenario/capabilities.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/behind.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/run_words.hpp"
+#include "tools/views/sweep/setting_titles.hpp"
 
 namespace lockstep {
 namespace {
@@ -223,6 +228,27 @@ PageTable layout_rows(const TuneStudy& study, const std::vector<ShownLayout>& sh
   return table;
 }
 
+/// "sharding.zero3": "zero3 (what replicas share out)".
+std::string capability_words(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  const std::span<const CapabilityKey> keys = capability_keys();
+  const auto key = std::ranges::find(keys, name.substr(0, dot), &CapabilityKey::name);
+  if (dot == std::string_view::npos || key == keys.end()) return in_sentence(words_of_key(name));
+  const std::string value = in_sentence(words_of_key(name.substr(dot + 1)));
+  if (key->list == CapabilityList::pipeline_sharding) return value + " beside pipeline stages";
+  return fmt::format("{} ({})", value, key->summary);
+}
+
+/// A rule by what it is about: "pipeline parallelism" of "/parallelism/pipeline".
+std::string rule_words(std::string_view pointer) { return in_sentence(title_of_key(pointer)); }
+
+/// What is wrong with a layout, with the words of its place before it.
+std::string problem_words(const std::string& problem) {
+  const std::size_t end = problem.find(": ");
+  if (!problem.starts_with('/') || end == std::string::npos) return problem;
+  return rule_words(problem.substr(0, end)) + problem.substr(end);
+}
+
 void add_left_out(Page& page, const TuneResult& r) {
   PageTable table{
       .columns = {{.title = "Left out because"}, {.title = "Layouts", .numeric = true}}};
@@ -234,9 +260,10 @@ void add_left_out(Page& page, const TuneResult& r) {
   add("more memory than the card has", r.over_memory);
   add("cannot be faster than the best, by their lower bound", r.pruned);
   add("no faster with zero2 than with zero1, which fits", r.same_as_zero1);
-  for (const TuneCount& count : r.refused) add("the rule of " + count.reason, count.layouts);
+  for (const TuneCount& count : r.refused)
+    add("the rule of " + rule_words(count.reason), count.layouts);
   for (const TuneCount& count : r.beyond_stack) {
-    add("the software is not known to do " + count.reason, count.layouts);
+    add("the software is not known to do " + capability_words(count.reason), count.layouts);
   }
   page.section("What was searched", fmt::format("{} combinations; {} were simulated.",
                                                 grouped(static_cast<double>(r.considered)),
@@ -293,7 +320,7 @@ std::string tune_page(const TuneStudy& study, const AnswerBasis& basis, const Be
     notes.insert(notes.begin(), over + ".");
   }
   if (!r.own && !r.own_problem.empty())
-    notes.push_back(own_layout_name(study) + ": " + r.own_problem);
+    notes.push_back(own_layout_name(study) + ": " + problem_words(r.own_problem));
   if (r.interrupted) notes.emplace_back("Interrupted: the best of what was looked at.");
   if (!notes.empty()) {
     page.section("Notes");

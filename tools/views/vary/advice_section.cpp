@@ -17,8 +17,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kAdvisedBars = 16;
-
 std::string gain_text(double gain) {
   std::string text = error_text(gain);  // ends in " %"
   text.replace(text.size() - 2, 1, "\u00a0");
@@ -33,7 +31,6 @@ std::string gain_range(const AdvisedChange& each) {
 std::vector<IntervalBar> gain_bars(const Advice& advice) {
   std::vector<IntervalBar> bars;
   for (const AdvisedChange& each : advice.changes) {
-    if (bars.size() == kAdvisedBars) break;
     IntervalBar bar{.name = with_arrows(each.change.words),
                     .value = 100 * each.gain,
                     .words = {with_arrows(each.change.words),

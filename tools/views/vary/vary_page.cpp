@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/search/ask.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/chart_kit.hpp"
@@ -228,7 +229,7 @@ PageTable points_rows(const Varied& varied, const std::vector<const ShownNumber*
       table.columns.push_back({.title = std::string(number->interval.words)});
   }
   const std::string_view layout = layout_column(varied);
-  if (!layout.empty()) table.columns.push_back({.title = std::string(layout)});
+  if (!layout.empty()) table.columns.push_back({.title = layout == "layout" ? "Layout" : "Choice"});
   for (const VariedPoint& point : varied.points) {
     std::vector<PageCell> row;
     for (const std::string& value : point.values) row.push_back(PageCell::text(value));
@@ -312,12 +313,49 @@ Html headline_of(const std::vector<Compared>& all) {
   return out.empty() ? escaped("No point has a number to compare.") : out;
 }
 
-/// The scenario that the first point with an answer was asked with; null: answers have none.
-nlohmann::ordered_json first_written(const Varied& varied) {
-  for (const VariedPoint& point : varied.points) {
-    if (point.ok() && point.answer.contains("scenario")) return point.answer.at("scenario");
+/// What a value is at the points, where they do not agree: "per point: 8, 4, 8"; of many that it
+/// is.
+std::string per_point(const std::vector<nlohmann::ordered_json>& values) {
+  constexpr std::size_t kMostListed = 8;
+  if (values.size() > kMostListed) return "another at other points";
+  std::vector<std::string> texts;
+  for (const nlohmann::ordered_json& value : values) {
+    texts.push_back(value.is_string() ? value.get<std::string>()
+                    : value.is_null() ? "not said"
+                                      : write_json(value));
   }
-  return nullptr;
+  return fmt::format("per point: {}", fmt::join(texts, ", "));
+}
+
+/// What the points have at one place in common; a member on which they differ says it of each.
+/// `points`: null of one that has nothing there.
+nlohmann::ordered_json common_to(const std::vector<nlohmann::ordered_json>& points) {
+  const auto is_object = [](const nlohmann::ordered_json& each) { return each.is_object(); };
+  if (!std::ranges::all_of(points, is_object)) {
+    const bool same = std::ranges::adjacent_find(points, std::not_equal_to{}) == points.end();
+    return same ? points.front() : nlohmann::ordered_json(per_point(points));
+  }
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (const nlohmann::ordered_json& point : points) {
+    for (const auto& [key, value] : point.items()) {
+      if (out.contains(key)) continue;
+      std::vector<nlohmann::ordered_json> members;
+      for (const nlohmann::ordered_json& each : points) members.push_back(each.value(key, json()));
+      out[key] = common_to(members);
+    }
+  }
+  return out;
+}
+
+/// The scenario that the points with an answer were asked with: of a layout that was searched for
+/// each of them all are there. Null: answers have none.
+nlohmann::ordered_json written_of_points(const Varied& varied) {
+  std::vector<nlohmann::ordered_json> scenarios;
+  for (const VariedPoint& point : varied.points) {
+    if (point.ok() && point.answer.contains("scenario"))
+      scenarios.push_back(point.answer.at("scenario"));
+  }
+  return scenarios.empty() ? nlohmann::ordered_json() : common_to(scenarios);
 }
 
 /// With the list of an axis's values in place of any value that it has there; null stays null.
@@ -352,16 +390,23 @@ std::vector<std::string> assumed_for_points(const Varied& varied) {
 
 AnswerBasis varied_basis(const Varied& varied, const WrittenScenario& written,
                          const PresetStore& presets) {
-  AnswerBasis basis{.title = "What was varied",
-                    .simulated = {{"Scenario", varied.file}},
-                    .written = with_all_values(varied, written ? *written : first_written(varied)),
-                    .assumptions = assumed_for_points(varied),
-                    .presets = &presets};
+  AnswerBasis basis{
+      .title = "What was varied",
+      .simulated = {{"Scenario", varied.file}},
+      .written = with_all_values(varied, written ? *written : written_of_points(varied)),
+      .assumptions = assumed_for_points(varied),
+      .presets = &presets};
   for (const VaryAxis& axis : varied.axes) {
     basis.simulated.push_back({axis.path, fmt::format("{}", fmt::join(axis.values, ", "))});
     nlohmann::ordered_json of_key = nlohmann::ordered_json::object();
     of_key[axis.path.substr(axis.path.find_last_of("./") + 1)] = axis.values;
     const std::vector<NamedPreset> named = presets_named(of_key, presets);
+    basis.named.insert(basis.named.end(), named.begin(), named.end());
+  }
+  if (written) return basis;
+  for (const VariedPoint& point : varied.points) {
+    if (!point.ok() || !point.answer.contains("scenario")) continue;
+    const std::vector<NamedPreset> named = presets_named(point.answer.at("scenario"), presets);
     basis.named.insert(basis.named.end(), named.begin(), named.end());
   }
   return basis;
