@@ -356,21 +356,21 @@ SitePlan square_wave(double energy_mwh, double efficiency) {
 constexpr double kJanuary = 31 * 24;
 
 void check_shaved(const SiteBooks& books, const SitePlan& plan, double to_mw) {
-  constexpr double kClose = 1e-9;
-  CHECK(books.months[0].shave_above->base_units() == doctest::Approx(1e6 * to_mw).epsilon(kClose));
-  CHECK(books.months[0].peak.base_units() == doctest::Approx(1e6 * to_mw).epsilon(kClose));
-  CHECK(books.demand_usd == doctest::Approx(to_mw * 1e3 * 10).epsilon(kClose));
+  constexpr double kSameEnergy = 1e-9;
+  CHECK(books.months[0].shave_above->base_units() == doctest::Approx(1e6 * to_mw).epsilon(kSameEnergy));
+  CHECK(books.months[0].peak.base_units() == doctest::Approx(1e6 * to_mw).epsilon(kSameEnergy));
+  CHECK(books.demand_usd == doctest::Approx(to_mw * 1e3 * 10).epsilon(kSameEnergy));
   double usd = 0;
   for (const SiteHourBook& hour : books.hours) {
     check_balance(hour.of);
     usd += hour.of.energy_usd;
   }
   check_balance(books.sum);
-  CHECK(usd + books.demand_usd == doctest::Approx(books.usd()).epsilon(kClose));
-  CHECK(books.sum.energy_usd == doctest::Approx(mwh(books.sum.imported) * 100).epsilon(kClose));
+  CHECK(usd + books.demand_usd == doctest::Approx(books.usd()).epsilon(kSameEnergy));
+  CHECK(books.sum.energy_usd == doctest::Approx(mwh(books.sum.imported) * 100).epsilon(kSameEnergy));
   const Joules kept = *books.battery_begin + plan.spec.battery->efficiency * books.sum.battery_in -
                       books.sum.battery_out;
-  CHECK(std::abs((*books.battery_end - kept) / *books.battery_begin) < kClose);
+  CHECK(std::abs((*books.battery_end - kept) / *books.battery_begin) < kSameEnergy);
 }
 
 }  // namespace
