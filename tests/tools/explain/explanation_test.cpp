@@ -98,6 +98,7 @@ TEST_CASE("formulas: an expression of the inputs is the value, wherever all of t
                                                   "storage": "tectonic_llama3"},
                                    "recovery": {"detects_crash": "1 min", "detects_hang": "10 min",
                                                 "diagnoses": "2 min", "restarts": "5 min"}})"}),
+        explained_answer("site/dataset-in-tiers.json"),
         explained_answer("rl/grpo-llama3-8b-colocated.json"),
         explained_answer("queue/slurm-recorded.json"),
         explained_answer("serving/llama3-70b-h100-chat.json", {"serving.load.requests=500"})}) {
@@ -137,7 +138,8 @@ TEST_CASE("formulas: below the first level too, an expression of the inputs is t
   std::set<std::string_view> tried;
   for (const ScenarioAnswer& answer :
        {explained_answer("power/llama3-405b-16k-power.json"),
-        explained_answer("gpt3-175b-selene.json"), explained_answer("queue/slurm-recorded.json"),
+        explained_answer("gpt3-175b-selene.json"), explained_answer("site/cloud-then-own.json"),
+        explained_answer("queue/slurm-recorded.json"),
         explained_answer("queue/burst-to-cloud.json", {"queue.until=2 d"}),
         explained_answer("serving/llama3-70b-h100-chat.json", {"serving.load.requests=500"}),
         explained_answer("serving/beside-training.json"),

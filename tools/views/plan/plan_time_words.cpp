@@ -27,14 +27,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, kRunBuckets>
      {"restart", "restarts"},
      {"repair_wait", "waiting for a healthy node"}}};
 
-/// "60.0 % to waiting for ..., 12.0 % to ...".
+/// "60.0 % waiting for ..., 12.0 % ...".
 std::string shares_text(const PlanOutcome& outcome) {
   std::string out;
   std::size_t told = 0;
   for (const PlanTimePart& part : plan_time_lost(outcome)) {
     const double share = part.seconds / outcome.time_s;
     if (share < kTold || told == kMostTold) break;
-    out += fmt::format("{}{} to {}", told++ == 0 ? "" : ", ", percent_text(share), part.words);
+    out += fmt::format("{}{} {}", told++ == 0 ? "" : ", ", percent_text(share), part.words);
   }
   return out;
 }
@@ -84,16 +84,16 @@ std::vector<PlanTimePart> plan_time_lost(const PlanOutcome& outcome) {
 
 std::string plan_late_words(const PlanOutcome& outcome) {
   const std::string lost = shares_text(outcome);
-  if (lost.empty()) return {};
-  return fmt::format("; of the time {} train at full speed, {}",
-                     percent_text(outcome.times.s[0] / outcome.time_s), lost);
+  return fmt::format("; its time: {} training at full speed{}{}",
+                     percent_text(outcome.times.s[0] / outcome.time_s), lost.empty() ? "" : ", ",
+                     lost);
 }
 
 std::string plan_given_up_words(const PlanResult& result) {
   const PlanOutcome& of = *result.given_up;
   std::string out = fmt::format(", with {} of the work done", percent_text(of.times.done));
   if (const std::string lost = shares_text(of); !lost.empty()) {
-    out += "; of that time " + lost;
+    out += "; their time: " + lost;
   }
   if (of.times.taken_away > 0) {
     out += fmt::format("; {} taken away in each",

@@ -18,11 +18,11 @@ struct PlanTimePart {
 /// Most first; without what takes nothing.
 std::vector<PlanTimePart> plan_time_lost(const PlanOutcome& outcome);
 
-/// ": 21.0 days of them train at full speed, 20.0 days go to the wait for machines and data": of a
-/// candidate that is too late. Empty where it loses next to nothing.
+/// "; its time: 47 % training at full speed, 44 % waiting for machines, data or weights": of a
+/// candidate that is too late.
 std::string plan_late_words(const PlanOutcome& outcome);
 
-/// "with 43 % of the work done; 60 % of that time went to ...; from day 182 on ...". Requires
+/// ", with 43 % of the work done; their time: 60 % ...; from day 182 on ...". Requires
 /// PlanResult::given_up.
 std::string plan_given_up_words(const PlanResult& result);
 
