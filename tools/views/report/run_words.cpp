@@ -284,15 +284,6 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
                     : fmt::format("interruptions seen; at least {} apart (95 % confidence)",
                                   page_duration(s.mttf.at_least_s)),
        .field = "interruptions"}};
-  const double gpus = result.work().gpus();
-  const double equivalents = h100_equivalents(result.scenario, gpus);
-  constexpr double kAlike = 0.005;
-  if (std::abs(equivalents - gpus) > kAlike * gpus) {
-    figures.push_back(
-        {.value = page_count(equivalents),
-         .label = fmt::format("H100 equivalents, by dense 16-bit peak, in {} GPUs", grouped(gpus)),
-         .field = "h100_equivalents"});
-  }
   const double tokens = result.steps() * result.tokens_per_step();
   figures.push_back(
       {.value = page_count(tokens),
@@ -307,6 +298,15 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
                               page_percent(kCoverage, 0), page_duration(result.plan.step_s * i.low),
                               page_duration(result.plan.step_s * i.high), words_of(i)),
          .field = "step_s"});
+  }
+  const double gpus = result.work().gpus();
+  const double equivalents = h100_equivalents(result.scenario, gpus);
+  constexpr double kAlike = 0.005;
+  if (equivalents > 0 && std::abs(equivalents - gpus) > kAlike * gpus) {
+    figures.push_back(
+        {.value = page_count(equivalents),
+         .label = fmt::format("H100 equivalents, by dense 16-bit peak, in {} GPUs", grouped(gpus)),
+         .field = "h100_equivalents"});
   }
   if (result.bill) {
     const Usage& usage = result.bill->usage;
