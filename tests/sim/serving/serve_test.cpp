@@ -190,7 +190,7 @@ TEST_CASE("serve: a request alone is its prompt and its steps, in one pool or in
 }
 
 TEST_CASE("serve: of two pools the first token comes with keys and values, once there is room") {
-  LawClock clock(0.01, 0, 0);
+  LawClock clock(0.01, 0, 1e-5);
   ServePlan plan = plan_of(clock);
   plan.decoding = plan.serving;
   plan.transfer = {.per_token = Bytes{1e6}, .rate = BytesPerSecond{1e9}, .latency = Seconds{0.5}};
