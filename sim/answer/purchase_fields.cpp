@@ -95,14 +95,16 @@ const FieldTable<LotPrice>& lot_price_fields() {
                "Bought or leased: the lot's price, less what prices fall until it is ordered, with "
                "a plan's factors on prices.",
                unless(&LotPrice::usd_per_node))
-          .add("usd_per_gpu_hour", Better::less, "By the hour: the same.",
+          .add("usd_per_gpu_hour", Better::less, "The same, where it is paid by the hour.",
                unless(&LotPrice::usd_per_gpu_hour))
-          .add("gpu_hours", "By the hour: that are paid for; of a reservation to its end.",
+          .add("gpu_hours",
+               "Those paid for, where it is paid by the hour; of a reservation to its end.",
                unless(&LotPrice::gpu_hours))
           .add("usd_per_month", Better::less,
-               "Leased: the annuity of nodes x usd_per_node over the term, at the interest.",
+               "Where it is leased: the annuity of nodes x usd_per_node over the term, at the "
+               "interest.",
                unless(&LotPrice::usd_per_month))
-          .add("months", "Leased: of the term.", unless(&LotPrice::months))
+          .add("months", "Of the term, where it is leased.", unless(&LotPrice::months))
           .add("paid_usd", Better::less,
                "nodes x usd_per_node; leased usd_per_month x months; by the hour gpu_hours x "
                "usd_per_gpu_hour; 0 where it is ordered after the end.",

@@ -84,7 +84,8 @@ class EndToEnd(unittest.TestCase):
         for row in json.loads(done.stdout)["rows"]:
             self.assertEqual(row["status"], "predicted", row["reason"])
             self.assertEqual(row["dense"], "olmoe" not in row["id"])
-            self.assertEqual(row["stack"], "pytorch-eager")
+            self.assertEqual(row["stack"], "pytorch_eager")
+            self.assertEqual(row["printed_stack"], "pytorch-eager")
             self.assertGreater(row["predicted_step_s"], 0)
             self.assertEqual(row["measured_memory_gib"], 30)
             self.assertEqual(row["measured_gpu_power_w"], 650)

@@ -357,7 +357,8 @@ constexpr double kJanuary = 31 * 24;
 
 void check_shaved(const SiteBooks& books, const SitePlan& plan, double to_mw) {
   constexpr double kSameEnergy = 1e-9;
-  CHECK(books.months[0].shave_above->base_units() == doctest::Approx(1e6 * to_mw).epsilon(kSameEnergy));
+  CHECK(books.months[0].shave_above->base_units() ==
+        doctest::Approx(1e6 * to_mw).epsilon(kSameEnergy));
   CHECK(books.months[0].peak.base_units() == doctest::Approx(1e6 * to_mw).epsilon(kSameEnergy));
   CHECK(books.demand_usd == doctest::Approx(to_mw * 1e3 * 10).epsilon(kSameEnergy));
   double usd = 0;
@@ -367,7 +368,8 @@ void check_shaved(const SiteBooks& books, const SitePlan& plan, double to_mw) {
   }
   check_balance(books.sum);
   CHECK(usd + books.demand_usd == doctest::Approx(books.usd()).epsilon(kSameEnergy));
-  CHECK(books.sum.energy_usd == doctest::Approx(mwh(books.sum.imported) * 100).epsilon(kSameEnergy));
+  CHECK(books.sum.energy_usd ==
+        doctest::Approx(mwh(books.sum.imported) * 100).epsilon(kSameEnergy));
   const Joules kept = *books.battery_begin + plan.spec.battery->efficiency * books.sum.battery_in -
                       books.sum.battery_out;
   CHECK(std::abs((*books.battery_end - kept) / *books.battery_begin) < kSameEnergy);
