@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "models/generation/serving_replica.hpp"
 #include "sim/measured/predict_serving.hpp"
 #include "sim/measured/serving_intervals.hpp"
 #include "sim/measured/serving_rows.hpp"
+#include "sim/measured/serving_winners.hpp"
 
 namespace lockstep {
 namespace {
@@ -34,6 +37,33 @@ void add_row_points(const ServingRow& row, const ServingFigures& figures, PointT
                           .predicted = value,
                           .error = value / m.value - 1});
   }
+}
+
+/// A closed loop's row, where times to the first and to further tokens are measured.
+std::optional<PacedRow> paced_row(const ServingRow& row, const ServingFigures& figures) {
+  if (row.load != ServingLoad::closed_loop) return std::nullopt;
+  constexpr double kInMs = 1e3;
+  const double tokens = row.output * 0.5 * (row.shortest + row.longest);
+  const auto pace_of = [&](const auto& value) -> std::optional<ServedPace> {
+    std::optional<double> first, each;
+    for (const ServingMeasure& m : row.measured) {
+      if (m.name == "ttft_ms") first = value(m) / kInMs;
+      if (m.name == "tpot_ms") each = value(m) / kInMs;
+    }
+    if (!first || !each) return std::nullopt;
+    return ServedPace::of_clients(row.concurrency, tokens, *first, *each, row.gpus);
+  };
+  const auto measured = pace_of([](const ServingMeasure& m) { return m.value; });
+  const auto predicted =
+      pace_of([&](const ServingMeasure& m) { return predicted_measure(m, row, figures); });
+  if (!measured || !predicted) return std::nullopt;
+  return PacedRow{
+      .configuration = fmt::format("{} {} {} {} {} {} {} {}", row.source, row.engine,
+                                   row.model_name, row.gpu, static_cast<int>(row.weights),
+                                   static_cast<int>(row.experts), row.input, row.output),
+      .two_pools = row.decoding.has_value(),
+      .measured = *measured,
+      .predicted = *predicted};
 }
 
 /// Of each metric: all, then by what tells rows apart.
@@ -63,6 +93,7 @@ void summarise_metrics(PointTable& out) {
 PointTable validate_serving(const std::string& file, const PresetStore& presets) {
   PointTable out{.what = "serving", .unit = "", .points = {}, .summary = {}, .skipped = {}};
   std::map<std::string, int> skipped;
+  std::vector<PacedRow> paced;
   for (const ServingRow& row : read_serving_rows(file, presets)) {
     if (!row.skipped.empty()) {
       ++skipped[row.skipped];
@@ -74,12 +105,14 @@ PointTable validate_serving(const std::string& file, const PresetStore& presets)
       continue;
     }
     add_row_points(row, result.figures, out);
+    if (const auto pace = paced_row(row, result.figures)) paced.push_back(*pace);
   }
   for (const auto& [why, count] : skipped) {
     out.skipped.push_back(fmt::format("{} rows: {}", count, why));
   }
   summarise_metrics(out);
   out.notes = interval_notes(out.points);
+  if (std::string note = winner_note(paced); !note.empty()) out.notes.push_back(std::move(note));
   return out;
 }
 
