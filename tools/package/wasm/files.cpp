@@ -9,9 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
 #include "models/base/input_file.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/nearest_measured.hpp"
 #include "sim/measured/reference_files.hpp"
 #include "sim/measured/row_document.hpp"
 
@@ -57,6 +60,20 @@ std::string reference_file(const PresetStore& /*presets*/, std::string_view name
   return std::string(name);
 }
 std::vector<ReferenceRow> load_rows(const std::string& /*file*/, const PresetStore& /*presets*/) {
+  return {};
+}
+NearestMeasured nearest_memory(const nlohmann::ordered_json& /*answer*/,
+                               const PresetStore& /*presets*/, std::size_t /*keep*/) {
+  return {};
+}
+NearestMeasured nearest_power(const nlohmann::ordered_json& /*answer*/,
+                              const std::string& /*field*/, const std::string& /*unit*/,
+                              const PresetStore& /*presets*/, std::size_t /*keep*/) {
+  return {};
+}
+NearestMeasured nearest_collectives(const nlohmann::ordered_json& /*answer*/,
+                                    const std::string& /*field*/, const std::string& /*unit*/,
+                                    const PresetStore& /*presets*/, std::size_t /*keep*/) {
   return {};
 }
 
