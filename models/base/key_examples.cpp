@@ -48,7 +48,7 @@ constexpr std::array kExamples{
     KeyExample{"run", R"({"reliability": "llama3_54_days", "checkpoint": {"to": "storage",
                           "interval": "30 min", "storage": "minio_nvme"}})"},
     KeyExample{"responses", R"({"mean": 1000})"},
-    KeyExample{"model", R"("llama3_8b")"},
+    KeyExample{"model", R"("llama3_2_1b")"},
     KeyExample{"cluster", R"({"node": "dgx_h100", "nodes": 4})"},
     KeyExample{"node", R"("dgx_h100")"},
     KeyExample{"nodes", "4"},

@@ -44,6 +44,11 @@ class Changes(InFolder):
         self.assertEqual(whole.scenario["batch"], {"sequences": 32, "tokens": 4096})
         self.assertEqual(lockstep.run(JOB, recompute="none", allow_oom=True).job.recompute, "none")
 
+    def test_a_stack_that_was_learnt_is_taken_as_it_is_given(self):
+        learnt = lockstep.learn([{"scenario": JOB, "step": "1.9 s"}]).preset
+        before, after = lockstep.run(JOB).step_s, lockstep.run(JOB, stack=learnt).step_s
+        self.assertLess(abs(after - 1.9), abs(before - 1.9))
+
     def test_a_dictionary_for_an_option_is_a_part_of_the_scenario(self):
         stack = {"preset": "megatron_core", "allow": ["pipeline_sharding.zero2"]}
         given = lockstep.run(JOB, stack=stack, parallelism__sharding="zero1")

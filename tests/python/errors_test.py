@@ -177,6 +177,25 @@ class Errors(InFolder):
         self.assertIn(f"the nearest change that fits: {caught.exception.suggestion}",
                       str(caught.exception))
 
+
+    def test_a_misspelt_keyword_is_told_by_the_nearest(self):
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            lockstep.run(JOB, advize=True)
+        self.assertEqual(caught.exception.suggestion, "advise")
+        self.assertIn("Did you mean the keyword advise?", str(caught.exception))
+
+    def test_a_dictionary_inside_itself_or_too_deep_is_one_line(self):
+        inside, deep = {}, {}
+        inside["model"] = inside
+        at = deep
+        for _ in range(3000):
+            at["model"] = {}
+            at = at["model"]
+        for scenario in [inside, {"model": deep}]:
+            with self.assertRaises(lockstep.UsageError) as caught:
+                lockstep.run(scenario)
+            self.assertLess(len(str(caught.exception)), 400)
+
     def test_the_end_that_a_function_asks_for_is_no_mistake(self):
         for end in [KeyboardInterrupt, SystemExit]:
             def order(job, end=end):

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/console/options.hpp"
 
@@ -71,6 +72,19 @@ TEST_CASE("hints: what is to be typed for an option that there is not is answere
     const Ran right = lockstep_with(joined(question, shell_words(instead)));
     CHECK_MESSAGE(right.exit == Exit::ok, right.err);
   }
+}
+
+TEST_CASE("hints: the example of a scenario without anything is one that is answered") {
+  const TemporaryFolder folder;
+  const auto asked = [&](const std::string& text) {
+    return lockstep_with({"run", folder.write("mine.json", text)});
+  };
+  const Ran wrong = asked("{}");
+  CHECK(wrong.exit == Exit::bad_input);
+  const std::string example = between(wrong.err, "such as ", "\n");
+  REQUIRE_MESSAGE(!example.empty(), wrong.err);
+  const Ran right = asked(example);
+  CHECK_MESSAGE(right.exit == Exit::ok, right.err);
 }
 
 TEST_CASE("hints: the example of a run without anything is one that is answered") {

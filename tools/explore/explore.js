@@ -368,6 +368,9 @@ function show() {
   } else {
     said.innerHTML = headline(now.json);
   }
+  if (kept !== undefined && before?.error) {
+    said.append(` What was kept has no answer to hold this against: ${mistake(before.error)}`);
+  }
   at('followed').textContent = now.error ? '' : followed;
   for (const id of ['forget', 'swap']) at(id).hidden = kept === undefined;
   showControls();

@@ -122,6 +122,15 @@ class Follower {
     }
     return values_beside(moved_.pipeline, {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64});
   }
+  /// Micro batches of a batch that may move too: as they are, or halved so that more replicas have
+  /// one.
+  [[nodiscard]] std::vector<int> micros() const {
+    std::vector<int> out{moved_.batch.micro_sequences};
+    while (free(kMicroPath) && free(kSequencesPath) && out.back() % 2 == 0) {
+      out.push_back(out.back() / 2);
+    }
+    return out;
+  }
   [[nodiscard]] std::vector<int> virtuals(int pipeline) const {
     if (moved_.order || !moved_.layers_per_stage.empty())
       return {moved_.virtual_stages.value_or(0)};
@@ -179,22 +188,25 @@ class Follower {
     for (const int nodes : servers(replica)) {
       const std::int64_t gpus = std::int64_t{nodes} * moved_.node.gpus;
       const std::int64_t data = moved_.data ? *moved_.data : nodes > 0 ? gpus / replica : 0;
-      for (const int v : virtuals(pipeline)) {
-        FollowTry tried{.tensor = tensor,
-                        .pipeline = pipeline,
-                        .context = context,
-                        .virtual_stages = v,
-                        .expert = moved_.expert,
-                        .micro = moved_.batch.micro_sequences,
-                        .sequences = moved_.batch.sequences,
-                        .nodes = nodes};
-        if (!divide_batch(tried, data)) continue;
-        weigh(tried);
-        // Fewer experts to a rank, where theirs are what does not divide.
-        const std::optional<int> expert = data > 0 ? expert_of(lanes, lanes * data) : moved_.expert;
-        tried.weight += expert ? follow_weight(kExpertWeight, moved_.expert, *expert) : 0;
-        if (expert) tried.expert = *expert;
-        if (expert) tries_.push_back(tried);
+      for (const int micro : micros()) {
+        for (const int v : virtuals(pipeline)) {
+          FollowTry tried{.tensor = tensor,
+                          .pipeline = pipeline,
+                          .context = context,
+                          .virtual_stages = v,
+                          .expert = moved_.expert,
+                          .micro = micro,
+                          .sequences = moved_.batch.sequences,
+                          .nodes = nodes};
+          if (!divide_batch(tried, data)) continue;
+          weigh(tried);
+          // Fewer experts to a rank, where theirs are what does not divide.
+          const std::optional<int> expert =
+              data > 0 ? expert_of(lanes, lanes * data) : moved_.expert;
+          tried.weight += expert ? follow_weight(kExpertWeight, moved_.expert, *expert) : 0;
+          if (expert) tried.expert = *expert;
+          if (expert) tries_.push_back(tried);
+        }
       }
     }
   }
@@ -318,10 +330,17 @@ std::string followed_text(const Scenario& before, const Scenario& after, std::st
   add(kExpertPath, "experts' width", was.expert, is.expert);
   add(kExpertTensorPath, "tensor width of experts", was.expert_tensor, is.expert_tensor);
   add(kVirtualPath, "virtual stages", was.virtual_stages, is.virtual_stages);
-  if (was.schedule != is.schedule && pinned != kSchedulePath && was.pipeline > 1 &&
-      is.pipeline > 1) {
-    parts.push_back(fmt::format("schedule {} -> {}", name_of(was.schedule), name_of(is.schedule)));
+  const auto add_name = [&](std::string_view path, std::string_view name, std::string_view from,
+                            std::string_view to) {
+    if (path != pinned && from != to) parts.push_back(fmt::format("{} {} -> {}", name, from, to));
+  };
+  if (is.pipeline > 1) {
+    add_name(kSchedulePath, "schedule", name_of(was.schedule), name_of(is.schedule));
   }
+  add_name("parallelism.sharding", "sharding", name_of(was.sharding), name_of(is.sharding));
+  add_name("parallelism.sequence", "sequence parallel", was.sequence ? "on" : "off",
+           is.sequence ? "on" : "off");
+  add_name("recompute", "recompute", name_of(before.job.recompute), name_of(after.job.recompute));
   add(kNodesPath, "servers", before.nodes, after.nodes);
   add(kSequencesPath, "batch", old.sequences, batch.sequences, " sequences");
   add(kMicroPath, "micro batch", old.micro_sequences, batch.micro_sequences);

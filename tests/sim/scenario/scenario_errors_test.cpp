@@ -304,7 +304,8 @@ TEST_CASE("what is no scenario at all") {
   CHECK(
       complaint("{}") ==
       "plan.json: found an object without \"model\", \"cluster\" and \"batch\"; allowed: an object "
-      "with them, such as {\"model\":\"llama3_8b\",\"cluster\":{\"node\":\"dgx_h100\",\"nodes\":4},"
+      "with them, such as "
+      "{\"model\":\"llama3_2_1b\",\"cluster\":{\"node\":\"dgx_h100\",\"nodes\":4},"
       "\"batch\":{\"sequences\":256,\"tokens\":4096}}");
   CHECK(complaint("null") == "plan.json: found null; allowed: an object");
   CHECK(complaint(R"({"model": 3})") ==

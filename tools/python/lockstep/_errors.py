@@ -1,6 +1,7 @@
-"""What goes wrong, as exceptions whose text is the line that the program prints; options in it are
-the keywords that they are here."""
+"""What goes wrong, as exceptions whose text is the line that the program prints; where it is about
+an option, that is the keyword that it is here."""
 
+import difflib
 import re
 
 
@@ -66,21 +67,29 @@ class LockstepWarning(UserWarning):
 
 # What is not a name but a change, where a job does not fit into memory.
 _NEAREST_FIT = re.compile(r"the nearest change that fits: (.*?)(?: \(--allow-oom|$)")
+_UNKNOWN_KEY = re.compile(r'the unknown key "([^"]*)"')
 
 
 def error_of(failure, keywords):
     """The exception for a failure as the extension module describes it. `keywords`: those of the
     command's options by their names, which the caller wrote instead of these."""
     parts = failure["found"], failure["allowed"], failure["suggestion"] or None
-    if failure["in_file"]:
-        fit = _NEAREST_FIT.search(failure["allowed"])
-        if fit and not failure["suggestion"]:
-            parts = *parts[:2], fit[1]
-        return ScenarioError(failure["line"], failure["file"], failure["pointer"], *parts)
     if failure["internal"]:
         return InternalError(failure["line"])
-    line, *parts = (part and in_keywords(part, keywords) for part in (failure["line"], *parts))
-    return UsageError(line, *parts)
+    line = failure["line"]
+    if not failure["in_file"]:
+        line, *parts = (part and in_keywords(part, keywords) for part in (line, *parts))
+        return UsageError(line, *parts)
+    fit = _NEAREST_FIT.search(failure["allowed"])
+    unknown = _UNKNOWN_KEY.match(failure["found"])
+    if fit and not failure["suggestion"]:
+        parts = *parts[:2], fit[1]
+    elif unknown and not failure["suggestion"]:
+        # What is no option is taken for a part of the scenario.
+        near = difflib.get_close_matches(unknown[1], keywords.values(), n=1)
+        if near:
+            line, parts = f"{line}. Did you mean the keyword {near[0]}?", (*parts[:2], near[0])
+    return ScenarioError(line, failure["file"], failure["pointer"], *parts)
 
 
 def in_keywords(text, keywords):

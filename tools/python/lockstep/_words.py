@@ -60,6 +60,9 @@ def words_of(command, keywords, has_input):
         if key == "set":
             changes += _changes_of_set(value)
         elif key == "stack" and takes_changes and isinstance(value, collections.abc.Mapping):
+            if "learnt" in value and key in options:  # a preset, which scenarios name
+                words.append(_held_file(key, "--stack", value))
+                continue
             changes.append(change_of(key, value))  # all of it: the scenario's may be a name alone
         elif key in options and not (takes_changes and _is_part(options[key], value)):
             words += _option_words(key, options[key], value)
@@ -109,11 +112,16 @@ def json_text(value, where):
     except (TypeError, ValueError, RecursionError):
         place, found = _unsayable(value, where)
         rule = "what JSON can say: a text, a number, True, False, None, a list or a dictionary"
+        if len(place) > 80:  # a dictionary inside itself
+            place = place[:80] + " ..."
         raise not_allowed(place, _short(found), rule) from None
 
 
 def _short(value):
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except RecursionError:
+        return f"a {type(value).__name__} that is too deep"
     return shown if len(shown) <= 80 else shown[:80] + " ..."
 
 

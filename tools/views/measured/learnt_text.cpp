@@ -142,7 +142,9 @@ const FieldTable<LearntAnswer>& learnt_answer_fields() {
           .add("left_out", "Rows that say nothing of the stack, and why.",
                [](const Of& a) { return a.steps.left_out; })
           .add(
-              "preset", "The stack that was learnt, as --stack and scenarios take it.",
+              "preset",
+              "The stack that was learnt, as --stack takes it, and scenarios by the name of its "
+              "file.",
               [](const Of& a) { return Value::document(nlohmann::ordered_json::parse(a.preset)); });
   return fields;
 }
