@@ -1,4 +1,5 @@
 // `lockstep plan` and `lockstep tune` of services: what they print, write and refuse.
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
