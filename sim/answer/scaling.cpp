@@ -9,9 +9,13 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/answer/campaign_answer.hpp"
 #include "sim/answer/step_answer.hpp"
 #include "sim/power/step_power.hpp"
+#include "sim/run/campaign_work.hpp"
+#include "sim/run/summary.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/site/fleet.hpp"
 #include "sim/step/step.hpp"
 
 namespace lockstep {
@@ -21,6 +25,60 @@ using Json = nlohmann::ordered_json;
 
 /// NVIDIA, H100 Tensor Core GPU data sheet: dense BF16 of the SXM card.
 constexpr FlopsPerSecond kH100Peak = teraflops_per_second(989.4);
+
+/// The most nodes of lots that are there at one moment.
+int most_at_once(const PurchaseSpec& spec) {
+  const std::vector<Shipment> shipments = shipments_of(spec);
+  int most = 0;
+  for (const Shipment& begins : shipments) {
+    int there = 0;
+    for (const Shipment& s : shipments) {
+      if (s.from_s <= begins.from_s && begins.from_s < s.until_s) there += s.nodes;
+    }
+    most = std::max(most, there);
+  }
+  return most;
+}
+
+/// The one figure of a run's money, as a reader of `run` adds it up, and what it is of.
+void fill_in_money(const CampaignResult& result, ScalingPoint& out) {
+  const CostSpec prices = result.bill ? prices_of(result) : CostSpec{};
+  const std::optional<double> rent = result.rent_usd();
+  const bool charged = result.bill && result.bill->cost.total_usd() != 0;
+  if (result.fleet) {
+    out.usd = sum_of(months_of(result)).usd();
+    out.usd_of = "machines of lots";
+  } else if (charged && prices_machines(prices)) {
+    out.usd = result.bill->cost.total_usd();
+    out.usd_of = words_of(MoneyOf::owned, &prices);
+  } else if (rent) {
+    out.usd = *rent;
+    out.usd_of = words_of(MoneyOf::rent, &prices);
+  } else if (charged) {
+    out.usd = result.bill->cost.total_usd();
+    out.usd_of = words_of(MoneyOf::partial, &prices);
+  }
+  const double storage = result.storage_usd();
+  if (storage <= 0) return;
+  out.usd_of = out.usd ? out.usd_of + ", with storage" : "storage only";
+  out.usd = out.usd.value_or(0) + storage;
+}
+
+/// A run's own values take the place of those of a healthy step.
+void fill_in(const CampaignResult& result, ScalingPoint& out) {
+  out.goodput = result.summary.goodput.mean;
+  out.done_s = result.done().base_units();
+  out.tokens_done = result.steps() * result.tokens_per_step();
+  fill_in_money(result, out);
+  out.usd_per_trillion_tokens.reset();
+  if (out.usd && *out.tokens_done > 0) {
+    out.usd_per_trillion_tokens = *out.usd / *out.tokens_done * 1e12;
+  }
+  out.joules_per_token.reset();
+  if (result.bill && result.bill->usage.tokens > 0) {
+    out.joules_per_token = result.bill->usage.energy.base_units() / result.bill->usage.tokens;
+  }
+}
 
 /// Reads the scenario with changes.
 class ScaledScenario {
@@ -71,22 +129,64 @@ class ScaledScenario {
     return *read_scenario_file(parsed, presets_, reading).job;
   }
 
-  /// Fills in what a run of weeks says.
-  void answer_run(std::vector<std::string> set, ScalingPoint& out) const {
-    Question question = question_;
-    question.set = std::move(set);
-    const auto answer = answer_text(file_, text_, presets_, *intervals_, question);
-    if (!answer) return;
-    out.goodput = answer->number("goodput");
-    out.done_s = answer->number("done_s");
-    if (!out.done_s) out.done_s = answer->number("wall_s");  // it begins at once
-    out.tokens_done = answer->number("tokens_done");
-    for (const char* const money : {"purchase.usd", "owned_usd", "price_usd"}) {
-      if (!out.usd) out.usd = answer->number(money);
+  /// Fills in what a run of weeks says. Throws InputError for more nodes than its lots bring.
+  void answer_run(const std::vector<std::string>& set, ScalingPoint& out) const {
+    const ParsedScenario parsed = parse_scenario(file_, text_, set);
+    const ScenarioFile read = read_scenario_file(
+        parsed, presets_, {.profiles = question_.profiles, .folding = question_.folding});
+    const RunSpec& run = *read.run;
+    if (run.purchase) require_lots(*run.purchase, out);
+    CampaignResult result =
+        planned_run(*read.job, run, std::make_shared<const Json>(parsed.root.json()));
+    const SampleOptions sampling{.trajectories = static_cast<std::uint32_t>(
+                                     question_.trajectories.value_or(run.trajectories)),
+                                 .within = run.within,
+                                 .jobs = question_.jobs,
+                                 .progress = [] { return true; }};
+    check_work(result.plan.campaign, run,
+               {.trajectories = static_cast<double>(sampling.trajectories)}, file_);
+    if (!lockstep::answer_run(run, sampling, false, *intervals_, result)) return;
+    fill_in(result, out);
+  }
+
+  /// What a run has that is the same on every number of GPUs.
+  [[nodiscard]] std::vector<std::string> assumptions() const {
+    if (!runs()) return {};
+    const ParsedScenario parsed = parse_scenario(file_, text_, question_.set);
+    const RunSpec run = *read_scenario_file(parsed, presets_, {.profiles = question_.profiles}).run;
+    std::vector<std::string> out;
+    if (run.purchase) {
+      out.emplace_back(
+          "run.purchase: lots stay as they are given at every size; nodes that a size has no use "
+          "for stand idle, and are paid for");
     }
+    std::string plants;
+    const auto stays = [&plants](bool there, const char* key) {
+      if (there) plants += (plants.empty() ? "" : ", ") + std::string(key);
+    };
+    if (run.site) {
+      stays(run.site->cooling.has_value(), "run.site.cooling");
+      stays(!run.site->path.empty(), "run.site.path");
+      stays(run.site->battery.has_value(), "run.site.battery");
+      stays(run.site->solar > Watts{} || run.site->wind > Watts{}, "run.site.renewables");
+    }
+    if (!plants.empty()) out.push_back(plants + ": as given at every size");
+    return out;
   }
 
  private:
+  /// A size that never exists has no answer. Requires out.nodes.
+  void require_lots(const PurchaseSpec& spec, const ScalingPoint& out) const {
+    const int most = most_at_once(spec);
+    if (most >= out.nodes) return;
+    throw InputError({.file = file_,
+                      .pointer = "/run/purchase/lots",
+                      .found = fmt::format("lots that bring {} at once", counted(most, "node")),
+                      .allowed = fmt::format("at least the {} of {}", counted(out.nodes, "node"),
+                                             counted(out.gpus, "GPU")),
+                      .nearest = {}});
+  }
+
   const std::string& file_;
   const std::string& text_;
   const PresetStore& presets_;
@@ -152,9 +252,9 @@ std::vector<ScalingPoint> series(const ScaledScenario& scaled, const Question& q
     point.sequences =
         weak ? base.job.batch.sequences / cut.data * point.data : base.job.batch.sequences;
     try {
-      std::vector<std::string> set = scaled.changes(point.nodes, point.data, point.sequences);
+      const std::vector<std::string> set = scaled.changes(point.nodes, point.data, point.sequences);
       simulate_point(scaled.read(set), question.allow_oom, point, per_token[i]);
-      if (point.problem.empty() && scaled.runs()) scaled.answer_run(std::move(set), point);
+      if (point.problem.empty() && scaled.runs()) scaled.answer_run(set, point);
     } catch (const InputError& error) {
       point.problem = one_line(error);
     }
@@ -197,6 +297,7 @@ Json point_json(const ScalingPoint& point) {
                                      {"usd", point.usd}}) {
     if (number) out[name] = twelve_digits(*number);
   }
+  if (!point.usd_of.empty()) out["usd_of"] = point.usd_of;
   Json lost = Json::object();
   for (std::size_t b = 0; b < point.lost.size(); ++b) {
     if (point.lost[b] != 0) lost[std::string(buckets()[b].name)] = twelve_digits(point.lost[b]);
@@ -226,7 +327,8 @@ Scaling scale(const std::string& file, const std::string& text, const PresetStor
               const Question& question, std::span<const int> gpus) {
   const ScaledScenario scaled(file, text, presets, question);
   Scaling out{.strong = series(scaled, question, gpus, false),
-              .weak = series(scaled, question, gpus, true)};
+              .weak = series(scaled, question, gpus, true),
+              .assumptions = scaled.assumptions()};
   const auto fails = [](const ScalingPoint& point) { return !point.problem.empty(); };
   if (std::ranges::all_of(out.weak, fails) && std::ranges::all_of(out.strong, fails)) {
     throw InputError({.file = file,
@@ -242,7 +344,9 @@ Json scaling_json(const Scaling& scaling) {
   Json strong = Json::array(), weak = Json::array();
   for (const ScalingPoint& point : scaling.strong) strong.push_back(point_json(point));
   for (const ScalingPoint& point : scaling.weak) weak.push_back(point_json(point));
-  return {{"strong", std::move(strong)}, {"weak", std::move(weak)}};
+  Json out{{"strong", std::move(strong)}, {"weak", std::move(weak)}};
+  if (!scaling.assumptions.empty()) out["assumptions"] = scaling.assumptions;
+  return out;
 }
 
 }  // namespace lockstep

@@ -31,19 +31,23 @@ struct ScalingPoint {
   BucketTimes lost{};
   /// Dense 16-bit peak of all GPUs over that of an H100 SXM.
   double h100_equivalents = 0;
-  std::optional<double> usd_per_trillion_tokens;  ///< of GPU-hours, where the scenario has a price
-  std::optional<double> joules_per_token;         ///< at the site's meter, where it says "power"
+  /// Of a step its GPU-hours, of a run `usd`; where there is a price.
+  std::optional<double> usd_per_trillion_tokens;
+  /// At the site's meter, where the scenario says "power": of a healthy step, or of all of a run.
+  std::optional<double> joules_per_token;
   std::optional<double> site_limit_w,
       site_excess_w;  ///< as answers have them; where it has a limit
   /// Of a run of days to months on so many GPUs: its goodput, from its start or that of its plan or
   /// its dataset's staging until it is done, the tokens that it trains on, and what it costs: its
-  /// lots, else owning its machines, else renting them.
+  /// lots, else owning its machines, else renting them, else whatever has a price; with storage.
   std::optional<double> goodput, done_s, tokens_done, usd;
+  std::string usd_of{};  ///< "rented, with storage"; empty: there is no money
 };
 
 struct Scaling {
-  std::vector<ScalingPoint> strong;  ///< the scenario's batch
-  std::vector<ScalingPoint> weak;    ///< the scenario's sequences of a replica
+  std::vector<ScalingPoint> strong;        ///< the scenario's batch
+  std::vector<ScalingPoint> weak;          ///< the scenario's sequences of a replica
+  std::vector<std::string> assumptions{};  ///< what stays as it is given at every size
 };
 
 /// Simulates the step of a scenario's text, and the run of one that has it, on each number of GPUs,

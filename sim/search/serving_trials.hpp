@@ -22,6 +22,8 @@ struct ServingTrial {
   ServingReport report;
   bool kept = false;         ///< all objectives
   bool surely = false;       ///< also at the slow end of the interval, or there is no interval
+  /// Of one that keeps the objectives, what they have at that end; none: there is no interval.
+  std::vector<ObjectiveCheck> slow_end{};
   std::size_t requests = 0;  ///< of its load
   /// Of the trial's span, the part in which its requests come, where they come at a rate; in the
   /// rest, which a service that goes on does not have, only the last answers are left. Else 1.

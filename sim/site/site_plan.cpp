@@ -279,6 +279,28 @@ double highest_pue(const SitePlan& plan) {
 
 }  // namespace
 
+std::string unpriced_words(const SitePlan& plan, const CostSpec& cost) {
+  std::vector<std::string_view> parts;
+  if (plan.spec.battery) parts.emplace_back("battery");
+  if (cost.usd_per_facility_w <= 0 && !plan.fleet) {
+    if (std::ranges::any_of(plan.spec.path,
+                            [](const PowerPart& part) { return part.generator.has_value(); })) {
+      parts.emplace_back("generators");
+    }
+    if (plan.spec.cooling) parts.emplace_back("cooling plant");
+  }
+  if (parts.empty()) return {};
+  std::string out = "run.site: the ";
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    out += (i == 0 ? "" : i + 1 < parts.size() ? ", " : " and ") + std::string(parts[i]);
+  }
+  return out +
+         fmt::format(": what {} not in the money, only what {}",
+                     parts.size() > 1 || parts[0] == "generators" ? "they cost is" : "it costs is",
+                     parts.size() > 1 || parts[0] == "generators" ? "they take and give"
+                                                                  : "it takes and gives");
+}
+
 SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,
                    std::shared_ptr<const Fleet> fleet) {
   const SiteSpec& spec = *run.site;
@@ -318,6 +340,9 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,
   check_path(scenario, spec, out.most_nodes(), out.fleet != nullptr);
   out.ramp = ramp_of(scenario, spec, step, bare, out.levels);
   tell_assumptions(out, out.assumptions);
+  if (std::string words = unpriced_words(out, of.cost); !words.empty()) {
+    out.assumptions.push_back(std::move(words));
+  }
   return out;
 }
 

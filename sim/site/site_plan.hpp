@@ -95,6 +95,10 @@ struct SitePlan {
   [[nodiscard]] std::optional<double> grams(std::int64_t number) const;
 };
 
+/// What stands at the site and has no price of its own; empty: nothing. A price of the building has
+/// power and cooling in it, and so have prices of lots.
+std::string unpriced_words(const SitePlan& plan, const CostSpec& cost);
+
 /// Simulates the steps that the site needs, with so many nodes in reserve. Throws InputError where
 /// the scenario has no "power", or the path feeds fewer nodes than the job has.
 SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,

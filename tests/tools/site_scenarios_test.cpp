@@ -412,4 +412,56 @@ TEST_CASE("sites that ship: what the grid gives is held against what comes from 
         doctest::Approx(of(site, "stranded_w")));
 }
 
+namespace {
+
+/// What `run` prints, lines joined: words are found wherever a line ends.
+std::string told(const std::string& name, const std::vector<std::string>& more) {
+  std::vector<std::string> words{"run", LOCKSTEP_SOURCE_DIR "/scenarios/site/" + name,
+                                 "--trajectories", "2"};
+  words.insert(words.end(), more.begin(), more.end());
+  const test::Ran ran = test::lockstep_with(words);
+  CAPTURE(ran.err);
+  REQUIRE(ran.exit == Exit::ok);
+  return std::regex_replace(ran.out, std::regex("\\s+"), " ");
+}
+
+bool has(const std::string& text, std::string_view words) {
+  return text.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a battery that does not hold what it aims at says so, and what stands in the way") {
+  const std::string file = "curtailment-two-hours.json";
+  const std::string battery = "run.site.battery.";
+  const std::string low = told(file, {"--set", battery + "shave_above=20e6", "--set",
+                                      battery + "discharge_above_usd_per_kwh=0.1"});
+  CHECK(has(low, "it aims at 20.00 MW; the highest hour was "));
+  CHECK(has(low, " above; a tariff from 0.1 USD per kWh on empties it too"));
+  CHECK_FALSE(has(low, "it stands in for"));
+  CHECK(has(low, "run.site: the battery: what it costs is not in the money"));
+  const std::string held = told(file, {"--set", battery + "shave_peak=true"});
+  CHECK(has(held, "it stands in for what is above "));
+  CHECK(has(held, "; planned over whole calendar months, of which the run may have only a part"));
+  CHECK_FALSE(has(held, "it aims at"));
+  const std::string over = told(file, {"--set", battery + "shave_above=40e6"});
+  CHECK(has(over, "that is no less than the 30.00 MW that the grid gives: it shaves nothing"));
+}
+
+TEST_CASE("what machines are worth at the end comes back; stops without power are told apart") {
+  const std::string own = told("cloud-then-own.json", {});
+  CHECK(has(own, "all there from day"));
+  CHECK(has(own, "comes back"));
+  CHECK(has(own, " USD come back as what machines are worth at the end"));
+  const std::string rented =
+      told("cloud-then-own.json",
+           {"--set", R"(run.purchase.lots=[{"name": "a", "terms": "on_demand", "nodes": 132,
+                      "usd_per_gpu_hour": 2}])"});
+  CHECK_FALSE(has(rented, "worth at the end"));
+  CHECK_FALSE(has(rented, "comes back"));
+  const std::string fed = told("feed-of-100-nodes.json", {});
+  CHECK(has(fed, " of them stops without power"));
+  CHECK(has(fed, " stops without power: the others come while the job stands already"));
+}
+
 }  // namespace lockstep

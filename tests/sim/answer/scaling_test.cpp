@@ -5,7 +5,10 @@
 #include <numeric>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
+#include "sim/answer/answer.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tests/support/presets.hpp"
 
@@ -74,6 +77,64 @@ TEST_CASE("scaling: a run of weeks has its goodput, days and money at each size,
     CHECK(*series->back().done_s < *series->front().done_s);
   }
   CHECK_FALSE(scale("t.json", kScaledJob, presets(), {.allow_oom = true}, gpus).weak[0].goodput);
+}
+
+TEST_CASE("scaling: of a run energy, money and what they are for each token are those of the run") {
+  const auto with = [](const std::string& more) {
+    return kScaledJob.substr(0, kScaledJob.rfind(", \"price\"")) + more + R"(,
+    "training": {"tokens": 4e10}, "power": {},
+    "run": {"trajectories": 2, "checkpoint": {"interval": "1 h",
+    "storage": {"write": "10 GB/s", "read": "10 GB/s"}},
+    "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "3 d"}]}}})";
+  };
+  const std::array gpus{64};
+  const auto scaled = [&](const std::string& text) {
+    return scale("t.json", text, presets(), {.allow_oom = true}, gpus);
+  };
+  const auto answered = [&](const std::string& text) {
+    return answer_text("t.json", text, presets(), {.allow_oom = true});
+  };
+  const std::string energy = with(R"(, "cost": {"usd_per_kwh": 0.1})");
+  const ScalingPoint weak = scaled(energy).weak[0];
+  const ScenarioAnswer run = answered(energy);
+  REQUIRE(weak.problem.empty());
+  CHECK(*weak.joules_per_token == doctest::Approx(*run.number("joules_per_token")).epsilon(1e-9));
+  CHECK(weak.usd_of == "energy only");
+  CHECK(*weak.usd == doctest::Approx(*run.number("energy_usd")).epsilon(1e-9));
+  CHECK(*weak.usd_per_trillion_tokens ==
+        doctest::Approx(*weak.usd / *weak.tokens_done * 1e12).epsilon(1e-12));
+  // Failures, restarts and what they do again are in it: more than in a healthy step.
+  const std::string step = kScaledJob.substr(0, kScaledJob.rfind('}')) + R"(, "power": {}})";
+  CHECK(*weak.joules_per_token > *scaled(step).weak[0].joules_per_token);
+  const ScalingPoint rented = scaled(with(R"(, "price": {"usd_per_gpu_hour": 2})")).weak[0];
+  CHECK(rented.usd_of == "rented");
+  CHECK(*rented.usd > 50 * *weak.usd / 10);
+}
+
+TEST_CASE("scaling: lots stay as they are, and a size that they never bring is refused") {
+  const std::string weeks = kScaledJob.substr(0, kScaledJob.rfind(", \"price\"")) + R"(,
+    "training": {"tokens": 4e10}, "run": {"trajectories": 1, "reliability": {"modes": []},
+    "purchase": {"lots": [
+      {"name": "first", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 2, "until": "1 d"},
+      {"name": "own", "terms": "on_demand", "nodes": 8, "lead_time": "2 d",
+       "usd_per_gpu_hour": 1}]}}})";
+  const std::array gpus{32, 64, 128};
+  const Scaling scaling = scale("t.json", weeks, presets(), {.allow_oom = true}, gpus);
+  for (const auto* series : {&scaling.strong, &scaling.weak}) {
+    CHECK((*series)[0].problem.empty());
+    CHECK((*series)[1].problem.empty());
+    // Sixteen nodes are of lots that are never there together.
+    CHECK((*series)[2].problem ==
+          "run/purchase/lots: found lots that bring 8 nodes at once; allowed: at least the 16 "
+          "nodes of 128 GPUs");
+    CHECK((*series)[1].usd_of == "machines of lots");
+  }
+  REQUIRE(scaling.assumptions.size() == 1);
+  CHECK(scaling.assumptions[0].starts_with("run.purchase: lots stay as they are given"));
+  CHECK(scaling_json(scaling)["assumptions"].size() == 1);
+  CHECK(scale("t.json", kScaledJob, presets(), {.allow_oom = true}, gpus).assumptions.empty());
+  const std::array only{128};
+  CHECK_THROWS_AS(scale("t.json", weeks, presets(), {.allow_oom = true}, only), InputError);
 }
 
 TEST_CASE("h100 equivalents: by the dense 16-bit peak, of cards without BF16 by FP16") {

@@ -2,6 +2,7 @@
 // is in tests/golden/plan.test.
 #include <algorithm>
 #include <doctest/doctest.h>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,22 @@ TEST_CASE("plans: a number that --set gives a candidate without a unit is told, 
   const ServingPlanSpec served = read_serving_plan(
       JsonCursor::parse(serving, read_text_file(serving), JsonStyle::plain, slow), test::presets());
   CHECK(told(served.assumptions, "scenario.serving.objectives.ttft_p99: 2 s"));
+}
+
+TEST_CASE("lockstep plan: a later phase that waits for its lot says so, kept lots begin with it") {
+  const std::string plan = LOCKSTEP_SOURCE_DIR "/scenarios/plans/own-lots-then-refine.json";
+  const test::Ran ran = test::lockstep_with({"plan", plan, "--set", "samples=10"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const std::string told = std::regex_replace(ran.out, std::regex("\\s+"), " ");
+  CHECK(told.find(" of them until refinement has its machines)") != std::string::npos);
+  CHECK(told.find("from day days of it waits money") != std::string::npos);
+  // Its lot comes on day 60, the training before is done a fortnight earlier.
+  CHECK(std::regex_search(told,
+                          std::regex("refinement dgx_h100 256 [0-9.]+ % 45\\.. 2.\\.. 14\\..")));
+  CHECK(std::regex_search(
+      told, std::regex("more for the same machines machines, from day nodes used speed 75\\.")));
+  // A node of a lot has its price with the lot.
+  CHECK(told.find("own lots, refined on them by lot 0.08 USD") != std::string::npos);
 }
 
 TEST_CASE("lockstep plan: its point is what lockstep run says about the same job") {

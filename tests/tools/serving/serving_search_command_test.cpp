@@ -1,4 +1,5 @@
 // `lockstep plan` and `lockstep tune` of services: what they print, write and refuse.
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -55,6 +56,16 @@ TEST_CASE("lockstep plan: of a service the table, JSON, CSV, Markdown and the pa
             pool["attention_data"].get<int>() * pool["pipeline"].get<int>();
   }
   CHECK(chosen["gpus"] == gpus);
+  // No way keeps the objectives at the slow end: by how much is told, and that "take" is of
+  // expected times alone.
+  CHECK(chosen["surely"] == false);
+  REQUIRE(chosen["objectives_at_slow_end"].size() == chosen["objectives"].size());
+  const auto broken = [](const nlohmann::json& of) { return of["value"] > of["limit"]; };
+  CHECK(std::ranges::any_of(chosen["objectives_at_slow_end"], broken));
+  CHECK(std::ranges::none_of(chosen["objectives"], broken));
+  CHECK(words.find("are not kept: TTFT 99 % ") != std::string::npos);
+  CHECK(words.find("No option keeps them there: it is recommended by expected times alone.") !=
+        std::string::npos);
   const Ran csv = lockstep_with({"plan", kPlanOfService, "--format", "csv"});
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 5);
   const Ran markdown = lockstep_with({"plan", kPlanOfService, "--format", "markdown"});

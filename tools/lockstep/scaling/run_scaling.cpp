@@ -65,10 +65,12 @@ Exit run_scaling(const std::string& path, const std::string& text, const PresetS
         *read_scenario_file(parsed, presets,
                             {.profiles = question.profiles, .folding = question.folding})
              .job;
+    std::vector<std::string> assumptions = base.assumptions;
+    assumptions.insert(assumptions.end(), scaling.assumptions.begin(), scaling.assumptions.end());
     write_report(options, scaling_page(path, scaling,
                                        {.simulated = job_words(base),
                                         .written = written_in(parsed.root),
-                                        .assumptions = base.assumptions,
+                                        .assumptions = assumptions,
                                         .presets = &presets,
                                         .named = presets_of(base, presets)}));
   }

@@ -29,17 +29,27 @@
 namespace lockstep {
 namespace {
 
+/// What the time is of, the waits for machines and data apart.
+std::string time_label(const PlanResult& r) {
+  double later = 0;
+  for (const PhaseResult& phase : r.later) later += phase.expected.before_s;
+  if (r.expected.before_s <= 0 && later <= 0) return "of training: ";
+  std::string out = "until it is done";
+  if (r.expected.before_s > 0) {
+    out += fmt::format(", {} of it before the first step", measure_text(0, r.expected.before_s));
+  }
+  if (later > 0) {
+    out += fmt::format(", {} of it until later phases have their machines", measure_text(0, later));
+  }
+  return out + ": ";
+}
+
 std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   const PlanResult& r = answer.result(*answer.shown());
   const std::string path = fmt::format("candidates.{}.", *answer.shown());
-  std::vector<PageFigure> figures{
-      {.value = measure_text(0, r.expected.time_s),
-       .label = (r.expected.before_s > 0
-                     ? fmt::format("until it is done, {} of it before the first step: ",
-                                   measure_text(0, r.expected.before_s))
-                     : std::string("of training: ")) +
-                plan_time_range(r),
-       .field = path + "expected.time_s"}};
+  std::vector<PageFigure> figures{{.value = measure_text(0, r.expected.time_s),
+                                   .label = time_label(r) + plan_time_range(r),
+                                   .field = path + "expected.time_s"}};
   if (is_priced(answer.candidate(*answer.shown()))) {
     figures.push_back({.value = page_usd(r.expected.usd),
                        .label = plan_money_range(r),
@@ -286,11 +296,21 @@ PageTable price_table(const PlanAnswer& answer) {
   const auto cell = [](double usd) {
     return usd > 0 ? PageCell::number(plan_price_text(usd), usd) : PageCell::unknown();
   };
+  std::vector<std::size_t> by_lot;
   for (const PlanPrice& price : plan_prices(answer)) {
     table.rows.push_back({PageCell::text(price.name), cell(price.of->usd_per_node),
                           cell(price.of->usd_per_gpu_hour), cell(price.of->usd_per_kwh)});
+    if (!price.of->lots.empty()) by_lot.push_back(table.rows.size() - 1);
   }
   drop_empty_columns(table);
+  // What is left of columns is of others' machines: those of lots are in the tables of lots.
+  for (const std::size_t row : by_lot) {
+    for (PageCell& cell_of : table.rows[row]) {
+      if (cell_of.content.str() == PageCell::unknown().content.str()) {
+        cell_of = PageCell::text("by lot");
+      }
+    }
+  }
   return table;
 }
 

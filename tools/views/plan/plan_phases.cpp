@@ -1,9 +1,11 @@
 #include "tools/views/plan/plan_phases.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <string_view>
+#include <utility>
 
 #include "models/base/number_text.hpp"
 #include "tools/views/plan/plan_words.hpp"
@@ -14,8 +16,10 @@ namespace lockstep {
 namespace {
 
 constexpr double kPhaseDay = 86'400;
-constexpr std::array<std::string_view, 9> kPhaseColumns{
-    "phase", "machines", "GPUs", "MFU", "from day", "days", "money", "energy", "weights arrive in"};
+constexpr std::array<std::string_view, 10> kPhaseColumns{
+    "phase", "machines",    "GPUs",  "MFU",    "from day",
+    "days",  "of it waits", "money", "energy", "weights arrive in"};
+constexpr std::size_t kWaits = 6;
 
 bool has_phases(const PlanAnswer& answer, std::size_t i) {
   return answer.result(i).model.impossible.empty() && !answer.candidate(i).then.empty();
@@ -29,6 +33,7 @@ std::vector<std::string> phase_cells(const PlannedPhase& phase, bool priced) {
           fmt::format("{:.1f} %", 100 * phase.model->mfu),
           significant(phase.begins_s / kPhaseDay),
           significant(o.time_s / kPhaseDay),
+          o.before_s > 0 ? significant(o.before_s / kPhaseDay) : "-",
           priced ? plan_money(o.usd) : "-",
           plan_energy(o.energy_j),
           phase.moves > Seconds{} ? fmt::format("{}, {}", page_duration(phase.moves.base_units()),
@@ -38,7 +43,19 @@ std::vector<std::string> phase_cells(const PlannedPhase& phase, bool priced) {
 
 constexpr std::string_view kPhaseWords =
     "With every input at its median. Each phase begins when the one before it is done and its "
-    "weights are there.";
+    "weights are there; until its machines or its data are there, it waits.";
+
+/// Whether any phase of a candidate waits: else that is no column of text.
+bool any_waits(const std::vector<PlannedPhase>& phases) {
+  return std::ranges::any_of(phases,
+                             [](const PlannedPhase& phase) { return phase.outcome->before_s > 0; });
+}
+
+/// Of a list of as many as there are columns.
+template <class List>
+void drop_waits(bool waits, List& cells) {
+  if (!waits) cells.erase(cells.begin() + kWaits);
+}
 
 }  // namespace
 
@@ -76,9 +93,14 @@ std::string phases_text(const PlanAnswer& answer, const TextStyle& style) {
     std::vector<TextTable::Column> columns;
     for (const std::string_view title : kPhaseColumns) columns.push_back({std::string(title)});
     columns[0].align = columns[1].align = TextTable::Align::left;
+    const std::vector<PlannedPhase> phases = phases_of(answer, i);
+    const bool waits = any_waits(phases);
+    drop_waits(waits, columns);
     TextTable table(std::move(columns));
-    for (const PlannedPhase& phase : phases_of(answer, i)) {
-      table.add(phase_cells(phase, is_priced(answer.candidate(i))));
+    for (const PlannedPhase& phase : phases) {
+      std::vector<std::string> cells = phase_cells(phase, is_priced(answer.candidate(i)));
+      drop_waits(waits, cells);
+      table.add(std::move(cells));
     }
     out += "\n" + style.bold("Phases: " + answer.candidate(i).name) + "\n" + table.text(style);
   }
@@ -90,10 +112,18 @@ Markdown phases_markdown(const PlanAnswer& answer) {
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     if (!has_phases(answer, i)) continue;
     out += Markdown::write("\n## Phases: {}\n\n{}\n\n", answer.candidate(i).name, kPhaseWords);
-    for (const std::string_view title : kPhaseColumns) out += Markdown::write("| {} ", title);
-    out += Markdown::write("|\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n");
-    for (const PlannedPhase& phase : phases_of(answer, i)) {
-      for (const std::string& cell : phase_cells(phase, is_priced(answer.candidate(i)))) {
+    const std::vector<PlannedPhase> phases = phases_of(answer, i);
+    const bool waits = any_waits(phases);
+    std::vector<std::string_view> titles(kPhaseColumns.begin(), kPhaseColumns.end());
+    drop_waits(waits, titles);
+    for (const std::string_view title : titles) out += Markdown::write("| {} ", title);
+    out += Markdown::write("|\n|---|---|");
+    for (std::size_t c = 2; c < titles.size(); ++c) out += Markdown::write("--:|");
+    out += Markdown::write("\n");
+    for (const PlannedPhase& phase : phases) {
+      std::vector<std::string> cells = phase_cells(phase, is_priced(answer.candidate(i)));
+      drop_waits(waits, cells);
+      for (const std::string& cell : cells) {
         out += Markdown::write("| {} ", cell);
       }
       out += Markdown::write("|\n");
@@ -120,6 +150,7 @@ void add_phases(Page& page, const PlanAnswer& answer) {
           phase.model->mfu,
           phase.begins_s,
           phase.outcome->time_s,
+          phase.outcome->before_s,
           phase.outcome->usd,
           phase.outcome->energy_j,
           phase.moves.base_units()};
@@ -195,6 +226,23 @@ std::vector<LotPrice> plan_lot_prices(const PlanModel& model, const Fleet& fleet
                      .value_loss = median(PlanInput::value_loss)});
 }
 
+namespace {
+
+/// Without what was before the run: the same machines trained something else then.
+std::shared_ptr<const Fleet> from_begin(Fleet fleet) {
+  std::vector<FleetStep> steps;
+  for (FleetStep step : fleet.steps) {
+    // Of those before, the last is what there is as the run begins.
+    if (step.at <= fleet.begins) steps.clear();
+    step.at = std::max(step.at, fleet.begins);
+    steps.push_back(step);
+  }
+  fleet.steps = std::move(steps);
+  return std::make_shared<const Fleet>(std::move(fleet));
+}
+
+}  // namespace
+
 std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate) {
   std::vector<LotPhase> out;
   if (!has_phases(answer, candidate)) return out;
@@ -206,7 +254,7 @@ std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate
     out.push_back(
         {.title = fmt::format("Machines and money: {}, {}{}", answer.candidate(candidate).name,
                               of.of.name, of.kept ? ", more for the same machines" : ""),
-         .fleet = phase.fleet.get(),
+         .fleet = of.kept ? from_begin(*phase.fleet) : phase.fleet,
          .months = &phase.expected.lots,
          .lots = of.kept ? std::vector<LotPrice>{}
                          : plan_lot_prices(phase.model, *phase.fleet, phase.expected)});

@@ -1,6 +1,7 @@
 /// Candidates whose training has several phases, one after the other: which, where, when, how much.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,8 @@ std::vector<LotPrice> plan_lot_prices(const PlanModel& model, const Fleet& fleet
 
 /// A later phase on machines that come in lots, and their money by month of the plan.
 struct LotPhase {
-  std::string title;  ///< "Machines and money: CANDIDATE, PHASE"
-  const Fleet* fleet;
+  std::string title;                   ///< "Machines and money: CANDIDATE, PHASE"
+  std::shared_ptr<const Fleet> fleet;  ///< from when the phase has them
   const std::vector<MonthMoney>* months;
   std::vector<LotPrice> lots{};  ///< none: those of the phase before
 };

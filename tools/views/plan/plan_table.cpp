@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/scaling.hpp"
@@ -124,13 +127,35 @@ std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
 
 /// What a node, a GPU-hour and a kWh cost, with the factors in them that the plan has.
 std::string prices_table(const PlanAnswer& answer, const TextStyle& style) {
-  TextTable table({{"price, expected", Align::left}, {"a node"}, {"a GPU-hour"}, {"a kWh"}});
-  const auto cell = [](double usd) { return usd > 0 ? plan_price_text(usd) : "-"; };
-  for (const PlanPrice& price : plan_prices(answer)) {
-    table.add({price.name, cell(price.of->usd_per_node), cell(price.of->usd_per_gpu_hour),
-               cell(price.of->usd_per_kwh)});
+  const std::vector<PlanPrice> prices = plan_prices(answer);
+  constexpr std::array kPrices{std::pair{"a node", &PlanOutcome::usd_per_node},
+                               std::pair{"a GPU-hour", &PlanOutcome::usd_per_gpu_hour},
+                               std::pair{"a kWh", &PlanOutcome::usd_per_kwh}};
+  std::vector<TextTable::Column> columns{{"price, expected", Align::left}};
+  std::vector<double PlanOutcome::*> shown;
+  for (const auto& [title, usd] : kPrices) {
+    if (std::ranges::none_of(prices, [&](const PlanPrice& of) { return of.of->*usd > 0; }))
+      continue;
+    columns.push_back({title});
+    shown.push_back(usd);
   }
-  return table.rows() == 0 ? "" : "\n" + table.text(style);
+  TextTable table(std::move(columns));
+  bool lots = false;
+  for (const PlanPrice& price : prices) {
+    // Machines of lots have their prices in the tables of lots.
+    const bool by_lot = !price.of->lots.empty();
+    lots = lots || by_lot;
+    std::vector<std::string> row{price.name};
+    for (const auto usd : shown) {
+      const double value = price.of->*usd;
+      const bool energy = usd == &PlanOutcome::usd_per_kwh;
+      row.emplace_back(value > 0 ? plan_price_text(value) : by_lot && !energy ? "by lot" : "-");
+    }
+    table.add(std::move(row));
+  }
+  if (table.rows() == 0) return "";
+  return "\n" + table.text(style) +
+         (lots ? style.dim("  prices of machines that come in lots: with each lot, below\n") : "");
 }
 
 /// The regions side by side, and what decides.

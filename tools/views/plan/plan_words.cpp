@@ -176,21 +176,31 @@ std::vector<std::string> own_site_limits(const PlanAnswer& answer) {
   return out;
 }
 
-/// ", 2.31 days of them before the first step": staging, lots that are still to come.
-std::string waiting_words(const PlanResult& result) {
+/// ", 2.31 days of them before the first step": staging, lots that are still to come, also those of
+/// a later phase.
+std::string waiting_words(const PlanCandidate& candidate, const PlanResult& result) {
   const double before = result.expected.before_s;
   constexpr double kNothing = 1e-3;  // of the time
-  if (before <= kNothing * result.expected.time_s) return {};
-  return fmt::format(", {} of them before the first step", plan_time(before));
+  const double least = kNothing * result.expected.time_s;
+  std::string out;
+  if (before > least) out = fmt::format(", {} of them before the first step", plan_time(before));
+  for (std::size_t p = 0; p < result.later.size(); ++p) {
+    const double waits = result.later[p].expected.before_s;
+    if (waits <= least) continue;
+    out += fmt::format(", {} of them until {} has its machines", plan_time(waits),
+                       candidate.then[p]->of.name);
+  }
+  return out;
 }
 
-std::string outcome_words(const PlanResult& result, bool priced) {
+std::string outcome_words(const PlanCandidate& candidate, const PlanResult& result) {
+  const bool priced = is_priced(candidate);
   const std::string money =
       priced ? fmt::format(", {} ({})", plan_money(result.expected.usd), plan_money_range(result))
              : std::string();
   return fmt::format("{} ({}{}){} and {}, at up to {} of the site",
                      plan_time(result.expected.time_s), plan_time_range(result),
-                     waiting_words(result), money, plan_energy(result.expected.energy_j),
+                     waiting_words(candidate, result), money, plan_energy(result.expected.energy_j),
                      plan_power(result.expected.peak_w));
 }
 
@@ -306,7 +316,7 @@ std::string plan_recommendation(const PlanAnswer& answer) {
   const PlanResult& best = answer.result(*answer.shown());
   const PlanCandidate& candidate = answer.candidate(*answer.shown());
   const std::string& name = candidate.name;
-  const std::string outcome = outcome_words(best, is_priced(candidate)) + capital_words(best);
+  const std::string outcome = outcome_words(candidate, best) + capital_words(best);
   if (!report.choice) {
     return fmt::format(
         "No candidate keeps the limits in {} of all cases. The nearest is {}, in {}: {}.",
@@ -424,6 +434,10 @@ std::vector<std::string> assumed_of(const PlanCandidate& candidate, const PlanMo
   const std::vector<std::string>& of_run =
       model.fleet ? model.plan.assumptions : candidate.run.assumptions;
   all.insert(all.end(), of_run.begin(), of_run.end());
+  if (model.site && !model.fleet) {
+    const std::string words = unpriced_words(*model.site, model.scenario.power->cost);
+    if (!words.empty()) all.push_back(words);
+  }
   if (!model.layout.empty()) all.push_back(model.layout);
   if (const std::string words = method_words(model.method, model.band); !words.empty()) {
     all.push_back("step: " + words);

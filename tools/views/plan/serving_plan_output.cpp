@@ -46,6 +46,21 @@ std::string objectives_asked(const ServingSpec& spec) {
   return out;
 }
 
+/// "TTFT 99 %" of "ttft_p99"; "requests within the limits" of "attained".
+std::string objective_words(const std::string& name) {
+  for (std::size_t q = 0; q < kServedLimits; ++q) {
+    const std::size_t time = q / kLimitedPercents.size();
+    const int percent = kLimitedPercents[q % kLimitedPercents.size()];
+    if (name == fmt::format("{}_p{}", kServedTimeNames[time], percent)) {
+      return fmt::format("{} {} %", kAsked[time], percent);
+    }
+  }
+  constexpr std::string_view kShare = ".attained";
+  return name.ends_with(kShare)
+             ? "requests of " + name.substr(0, name.size() - kShare.size()) + " within the limits"
+             : "requests within the limits";
+}
+
 double busy_share(const ServingTrial& trial, std::size_t pool) {
   const ServingPoolReport& p = trial.report.pools[pool];
   const double span = trial.report.figures.span_s;
@@ -254,7 +269,13 @@ const FieldTable<OptionOfPlan>& serving_option_fields() {
              where_it_serves([](const Of& o) { return o.option.spare_gpus; }))
         .list_if_any("pools", "Its pools.", option_pool_fields(), pools_of_option)
         .list_if_any("objectives", "What the load asks, and what it gets.",
-                     option_objective_fields(), objectives_of_option);
+                     option_objective_fields(), objectives_of_option)
+        .list_if_any("objectives_at_slow_end",
+                     "The same at the slow end of the 90 % interval, where there is one.",
+                     option_objective_fields(), [](const Of& o) -> std::vector<ObjectiveCheck> {
+                       if (!o.option.sized.possible) return {};
+                       return o.best().slow_end;
+                     });
     add_option_figures(out);
     return out;
   }();
@@ -297,6 +318,20 @@ std::string slow_end_words(const ServingTrial& trial) {
   return trial.surely ? "kept" : "missed";
 }
 
+std::string slow_end_misses(const ServingTrial& trial) {
+  std::string out;
+  for (const ObjectiveCheck& check : trial.slow_end) {
+    if (check.kept) continue;
+    out += (out.empty() ? "" : ", ") + objective_words(check.name);
+    const bool time = check.name.find("attained") == std::string::npos;
+    out += time ? fmt::format(" {}, against {}", duration_text(check.value),
+                              duration_text(check.limit))
+                : fmt::format(" {}, against {}", percent_text(check.value),
+                              percent_text(check.limit));
+  }
+  return out;
+}
+
 std::string serving_objectives_words(const ServingPlanAnswer& a) {
   return objectives_asked(a.spec.candidates.front().base);
 }
@@ -317,9 +352,15 @@ std::string serving_recommendation(const ServingPlanAnswer& a) {
   if (!best.report.interval) {
     return out + "; no published service is like it, so that no interval says how sure that is.";
   }
-  out += best.surely ? "; at the slow end of the 90 % interval too the objectives are kept."
-                     : "; at the slow end of the 90 % interval the objectives are not kept.";
-  return out;
+  if (best.surely) return out + "; at the slow end of the 90 % interval too the objectives are kept.";
+  out += "; at the slow end of the 90 % interval the objectives are not kept: " +
+         slow_end_misses(best);
+  const bool any_surely = std::ranges::any_of(a.report.options, [](const ServingOption& option) {
+    return option.sized.possible && option.sized.best.surely;
+  });
+  return out + (any_surely ? "."
+                           : ". No option keeps them there: it is recommended by expected times "
+                             "alone.");
 }
 
 std::string serving_judged_words(const ServingPlanAnswer& a) {

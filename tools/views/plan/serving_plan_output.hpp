@@ -33,6 +33,8 @@ std::string serving_plan_title(const ServingPlanAnswer& answer);
 /// Whether the objectives are kept at the slow end of the step's 90 % interval: "kept", "missed",
 /// "no interval" where nothing was published to take one from.
 std::string slow_end_words(const ServingTrial& trial);
+/// "TTFT 99 % 1.12 s, against 1.00 s": objectives that are missed there; empty: none.
+std::string slow_end_misses(const ServingTrial& trial);
 /// What to take and why, in a sentence or two.
 std::string serving_recommendation(const ServingPlanAnswer& answer);
 /// By how long a load that was judged; empty: by what the plan has, which is long enough.

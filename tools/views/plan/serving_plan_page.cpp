@@ -81,7 +81,7 @@ PageTable options_page_table(const ServingPlanAnswer& a) {
          r.power ? PageCell::number(significant(r.power->joules_per_output_token),
                                     r.power->joules_per_output_token)
                  : PageCell::unknown(),
-         PageCell::text(slow_end_words(best))});
+         PageCell{.content = with_detail(escaped(slow_end_words(best)), slow_end_misses(best))}});
   }
   drop_empty_columns(table);
   return table;

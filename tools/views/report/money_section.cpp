@@ -114,7 +114,10 @@ PageTable lots_page_table(const std::vector<LotPrice>& lots) {
                               {.title = "Times", .numeric = true},
                               {.title = "Paid", .numeric = true}},
                   .rows = {}};
-  if (sold) table.columns.push_back({.title = "Worth at the end", .numeric = true});
+  if (sold)
+    table.columns.push_back({.title = "Comes back",
+                             .numeric = true,
+                             .about = "what it is worth at the end, or when it goes"});
   for (const LotPrice& lot : lots) {
     std::string terms(kLotTerms[static_cast<std::size_t>(lot.lot.terms)]);
     std::ranges::replace(terms, '_', ' ');
@@ -127,7 +130,8 @@ PageTable lots_page_table(const std::vector<LotPrice>& lots) {
          PageCell::number(lot_amount_words(lot), by_node ? lot.lot.nodes : lot.gpu_hours),
          PageCell::number(signed_usd(lot.paid_usd), lot.paid_usd)});
     if (sold) {
-      table.rows.back().push_back(PageCell::number(signed_usd(lot.residual_usd), lot.residual_usd));
+      table.rows.back().push_back(
+          PageCell::number(signed_usd(-lot.residual_usd), -lot.residual_usd));
     }
   }
   return table;

@@ -280,7 +280,10 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
       done_figure(result),
       {.value = significant(s.interruptions.mean),
        .label = s.mttf.mean_s
-                    ? fmt::format("interruptions, one every {}", page_duration(*s.mttf.mean_s))
+                    ? fmt::format("interruptions, one every {}{}", page_duration(*s.mttf.mean_s),
+                                  s.site_stops > 0 ? fmt::format("; {} are stops without power",
+                                                                 significant(s.site_stops))
+                                                   : "")
                     : fmt::format("interruptions seen; at least {} apart (95 % confidence)",
                                   page_duration(s.mttf.at_least_s)),
        .field = "interruptions"}};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <fmt/format.h>
 #include <string>
@@ -20,6 +21,7 @@
 #include "tools/views/report/money_section.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/run/battery_words.hpp"
 
 namespace lockstep {
 namespace {
@@ -28,6 +30,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostPoints = 1100;
 constexpr double kHourSeconds = 3600;
+constexpr double kSiteMwh = 3.6e9;
 
 /// A line of a chart over the run's hours.
 struct HourLine {
@@ -249,10 +252,10 @@ void add_site_figures(Page& page, const CampaignResult& result) {
                      .label = "PUE over the run, by its hours"});
   if (books.battery_end) {
     figures.push_back(
-        {.value = page_energy(books.battery_end->base_units()),
+        {.value = page_with(books.battery_end->base_units() / kSiteMwh, "MWh"),
          .label = fmt::format("in the battery at the end; it begins full, with {} that nobody paid "
                               "for",
-                              page_energy(books.battery_begin->base_units()))});
+                              page_with(books.battery_begin->base_units() / kSiteMwh, "MWh"))});
   }
   if (books.standby.outages > 0) {
     figures.push_back(
@@ -293,7 +296,8 @@ void add_month_table(Page& page, const CampaignResult& result) {
                               {.title = "Highest hour", .numeric = true},
                               {.title = "Battery above",
                                .numeric = true,
-                               .about = "it stands in for what the grid would give above that"},
+                               .about = "it aims at standing in for what the grid would give above "
+                                        "that"},
                               {.title = "Water", .numeric = true},
                               {.title = "Carbon", .numeric = true},
                               {.title = "Energy paid", .numeric = true, .about = "by its tariff"},
@@ -330,6 +334,13 @@ void add_month_table(Page& page, const CampaignResult& result) {
   }
   drop_empty_columns(table);
   page.table(table);
+  // How full it is stands among the figures.
+  std::vector<std::string> battery = battery_words(*result.site);
+  if (battery.size() < 2) return;
+  battery.erase(battery.begin());
+  battery.front() = "the battery" + battery.front().substr(std::string_view("it").size());
+  for (std::string& words : battery) words[0] = static_cast<char>(std::toupper(words[0]));
+  page.list(battery);
 }
 
 void add_lost_table(Page& page, const CampaignResult& result) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/hash_answer.hpp"
@@ -10,6 +11,7 @@
 #include "sim/site/site_availability.hpp"
 #include "sim/site/standby_figures.hpp"
 #include "tools/console/percent.hpp"
+#include "tools/views/run/battery_words.hpp"
 #include "tools/views/run/campaign_result.hpp"
 #include "tools/views/run/data_table.hpp"
 #include "tools/views/run/purchase_table.hpp"
@@ -88,9 +90,12 @@ std::string bill_lines(const CampaignResult& result) {
     out += labelled_line(
         "Cost", kCampaignLabels,
         fmt::format(
-            "{} USD: {} spent on machines as they come, energy, people "
-            "and interest, {} USD of it worth at the end{}{}",
-            compact(money.usd()), compact(money.spent() + money.interest), compact(-money.residual),
+            "{} USD: {} spent on machines as they come, energy, people and interest{}{}{}",
+            compact(money.usd()), compact(money.spent() + money.interest),
+            money.residual < 0
+                ? fmt::format(", of which {} USD come back as what machines are worth at the end",
+                              compact(-money.residual))
+                : "",
             and_storage(result, money.usd()),
             per_trillion_tokens(result, money.usd(), result.steps() * result.tokens_per_step())));
   } else if (const CostSpec prices = prices_of(result);
@@ -235,20 +240,6 @@ std::string smoothing_lines(const CampaignResult& result) {
   return out;
 }
 
-/// "; the battery keeps months below 11.2 to 12.4 MW"; empty: it shaves nothing.
-std::string shaved_text(const SiteBooks& books) {
-  std::optional<Watts> low, high;
-  for (const SiteMonthBook& month : books.months) {
-    if (!month.shave_above) continue;
-    low = low ? std::min(*low, *month.shave_above) : *month.shave_above;
-    high = high ? std::max(*high, *month.shave_above) : *month.shave_above;
-  }
-  if (!low) return {};
-  const std::string from = power_text(*low), to = power_text(*high);
-  return fmt::format("; the battery stands in for what is above {}{}", from,
-                     from == to ? "" : " to " + to + ", by month");
-}
-
 /// What surrounds the racks, in a few lines.
 std::string site_lines(const CampaignResult& result) {
   const SiteBooks& books = result.site->books;
@@ -283,21 +274,19 @@ std::string site_lines(const CampaignResult& result) {
   out += labelled_line(
       "  grid", kCampaignLabels,
       fmt::format(
-          "{} imported{}{}{}", energy_text(books.sum.imported),
+          "{} imported{}{}", energy_text(books.sum.imported),
           books.sum.renewable > Joules{}
               ? fmt::format(", {} of sun and wind", energy_text(books.sum.renewable))
               : "",
-          books.battery_end
-              ? fmt::format("; the battery is full at the start, with {} that nobody "
-                            "paid for, and has {} at the end",
-                            energy_text(*books.battery_begin), energy_text(*books.battery_end))
-              : "",
           books.usd() != 0
-              ? fmt::format("{}; {} USD{}", shaved_text(books), compact(books.usd()),
+              ? fmt::format("; {} USD{}", compact(books.usd()),
                             books.demand_usd > 0 ? fmt::format(", {} of it for the highest hours",
                                                                compact(books.demand_usd))
                                                  : "")
-              : shaved_text(books)));
+              : ""));
+  if (const std::vector<std::string> battery = battery_words(*result.site); !battery.empty()) {
+    out += labelled_line("  battery", kCampaignLabels, fmt::format("{}", fmt::join(battery, "; ")));
+  }
   std::string weather = fmt::format("up to {:.1f} C outside, PUE {:.3f}", books.warmest_outside,
                                     books.sum.facility / books.sum.machines);
   if (result.site->plan->spec.cooling) {
@@ -363,8 +352,11 @@ std::string interruptions_text(const RunSummary& s) {
     return fmt::format("none seen; with 95 % confidence at least {} apart",
                        duration_text(s.mttf.at_least_s));
   }
-  return fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
-                     duration_text(*s.mttf.mean_s));
+  return fmt::format(
+      "{}, one every {}{}", with_interval(s.interruptions, 1, "a run"),
+      duration_text(*s.mttf.mean_s),
+      s.site_stops > 0 ? fmt::format("; {} of them stops without power", significant(s.site_stops))
+                       : "");
 }
 
 /// "512 of h100_sxm5_80gb, 512 H100 equivalents by their dense 16-bit peak".
@@ -594,9 +586,11 @@ std::string more_failures_text(const RunSummary& s) {
   const double stops = s.interruptions.mean - s.site_stops;
   if (failures <= kNoticed * stops) return {};
   return fmt::format(
-      "{} failures a run make {} interruptions: the others come while the job stands already, or "
+      "{} failures a run make {} interruptions{}: the others come while the job stands already, or "
       "only slow it.",
-      significant(failures), significant(stops));
+      significant(failures), significant(stops),
+      s.site_stops > 0 ? fmt::format(", beside {} stops without power", significant(s.site_stops))
+                       : "");
 }
 
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {

@@ -35,11 +35,11 @@ std::string lots_table(const std::vector<LotPrice>& lots, const TextStyle& style
       std::ranges::any_of(lots, [](const LotPrice& lot) { return lot.residual_usd != 0; });
   std::vector<TextTable::Column> heads{{"lot", TextTable::Align::left},
                                        {"terms", TextTable::Align::left},
-                                       {"from day"},
+                                       {"all there from day"},
                                        {"price"},
                                        {"times"},
                                        {"USD"}};
-  if (sold) heads.push_back({"worth at the end"});
+  if (sold) heads.push_back({"comes back"});
   TextTable table(heads);
   for (const LotPrice& lot : lots) {
     std::string terms(kLotTerms[static_cast<std::size_t>(lot.lot.terms)]);
@@ -47,7 +47,7 @@ std::string lots_table(const std::vector<LotPrice>& lots, const TextStyle& style
     std::vector<std::string> row{
         lot.lot.name,         std::move(terms),      significant(lot.arrives.base_units() / 86'400),
         lot_price_words(lot), lot_amount_words(lot), usd_cell(lot.paid_usd)};
-    if (sold) row.push_back(usd_cell(lot.residual_usd));
+    if (sold) row.push_back(usd_cell(-lot.residual_usd));
     table.add(std::move(row));
   }
   return table.text(style) + "\n";

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,14 +89,23 @@ void add_loss_chart(Page& page, const std::vector<const ScalingPoint*>& points,
              options);
 }
 
+/// "rented, with storage".
+std::string money_is_of(const std::vector<ScalingPoint>& points) {
+  const auto paid =
+      std::ranges::find_if(points, [](const ScalingPoint& p) { return !p.usd_of.empty(); });
+  return paid == points.end() ? std::string() : paid->usd_of;
+}
+
 /// Of a run of weeks on each size. A row for each point that can be.
 void add_run_columns(const std::vector<ScalingPoint>& points, PageTable& table) {
   const auto ran = [](const ScalingPoint& p) { return p.goodput.has_value(); };
   if (std::ranges::none_of(points, ran)) return;
-  table.columns.insert(table.columns.end(), {{.title = "Goodput", .numeric = true},
-                                             {.title = "Days", .numeric = true},
-                                             {.title = "Tokens trained", .numeric = true},
-                                             {.title = "Money of the run", .numeric = true}});
+  table.columns.insert(
+      table.columns.end(),
+      {{.title = "Goodput", .numeric = true},
+       {.title = "Days", .numeric = true},
+       {.title = "Tokens trained", .numeric = true},
+       {.title = "Money of the run", .numeric = true, .about = money_is_of(points)}});
   std::size_t row = 0;
   for (const ScalingPoint& p : points) {
     if (!p.problem.empty()) continue;
@@ -122,6 +132,12 @@ void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
                               {.title = "Per trillion tokens", .numeric = true},
                               {.title = "Energy per trillion", .numeric = true}},
                   .rows = {}};
+  constexpr std::ptrdiff_t kPerTrillion = 7;
+  const bool runs =
+      std::ranges::any_of(points, [](const ScalingPoint& p) { return p.goodput.has_value(); });
+  for (PageColumn& column : std::span(table.columns).subspan(kPerTrillion)) {
+    column.about = runs ? "of all of the run" : "of a healthy step";
+  }
   std::vector<std::string> problems;
   for (const ScalingPoint& p : points) {
     if (!p.problem.empty()) {

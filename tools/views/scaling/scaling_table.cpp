@@ -24,6 +24,20 @@ bool any_has(const std::vector<ScalingPoint>& points,
                              [member](const ScalingPoint& p) { return (p.*member).has_value(); });
 }
 
+std::string compact_or_dash(const std::optional<double>& value, double times) {
+  return value ? compact(*value * times) : "-";
+}
+
+/// What the columns of a run are of; empty: none ran.
+std::string run_words(const std::vector<ScalingPoint>& points) {
+  const auto ran =
+      std::ranges::find_if(points, [](const ScalingPoint& p) { return p.goodput.has_value(); });
+  if (ran == points.end()) return {};
+  std::string out = "Money and energy for each T tokens are of all of the run";
+  if (!ran->usd_of.empty()) out += "; USD of it: " + ran->usd_of;
+  return "  " + wrap(out + ".", kTextColumns, 2, 2) + "\n";
+}
+
 /// Buckets that take or give half a per cent anywhere.
 std::vector<std::size_t> shown_buckets(const std::vector<ScalingPoint>& points) {
   constexpr double kNoticed = 0.0005;
@@ -61,17 +75,17 @@ std::string series_table(const std::vector<ScalingPoint>& points, const TextStyl
                                    grouped(p.sequences),    duration_text(p.step_s),
                                    compact(p.tokens_per_s), percent_of(p.mfu),
                                    percent_of(p.efficiency)};
-    if (usd) cells.push_back(compact(*p.usd_per_trillion_tokens));
+    if (usd) cells.push_back(compact_or_dash(p.usd_per_trillion_tokens, 1));
     // Joules a token are MJ a million; 3.6e9 J are a MWh.
-    if (joules) cells.push_back(compact(*p.joules_per_token * 1e12 / 3.6e9));
+    if (joules) cells.push_back(compact_or_dash(p.joules_per_token, 1e12 / 3.6e9));
     if (runs) {
       cells.insert(cells.end(), {fine_percent(*p.goodput), significant(*p.done_s / 86'400),
                                  compact(*p.tokens_done)});
     }
-    if (paid) cells.push_back(p.usd ? compact(*p.usd) : "-");
+    if (paid) cells.push_back(compact_or_dash(p.usd, 1));
     table.add(cells);
   }
-  return table.text(style) + problems;
+  return table.text(style) + problems + run_words(points);
 }
 
 std::string lost_table(const std::vector<ScalingPoint>& points, const TextStyle& style) {
@@ -114,8 +128,13 @@ std::string scaling_table(const Scaling& scaling, const TextStyle& style) {
     return style.bold(title) + "\n" + (over.empty() ? "" : over + ".\n") +
            series_table(points, style) + (lost.empty() ? "" : "\n" + lost);
   };
-  return section("Strong scaling: the same batch", scaling.strong) + "\n" +
-         section("Weak scaling: as many sequences a replica", scaling.weak);
+  std::string out = section("Strong scaling: the same batch", scaling.strong) + "\n" +
+                    section("Weak scaling: as many sequences a replica", scaling.weak);
+  if (!scaling.assumptions.empty()) out += "\nAssumed\n";
+  for (const std::string& assumed : scaling.assumptions) {
+    out += "  - " + wrap(assumed, kTextColumns, 4, 4) + "\n";
+  }
+  return out;
 }
 
 CsvText scaling_csv(const Scaling& scaling) {
@@ -134,7 +153,8 @@ CsvText scaling_csv(const Scaling& scaling) {
                                    "goodput",
                                    "done_s",
                                    "tokens_done",
-                                   "usd"};
+                                   "usd",
+                                   "usd_of"};
   for (const BucketInfo& bucket : buckets()) heading.push_back("lost_" + std::string(bucket.name));
   heading.emplace_back("problem");
   CsvText out = csv_line(heading);
@@ -151,6 +171,7 @@ CsvText scaling_csv(const Scaling& scaling) {
                               p.tokens_done, p.usd}) {
       cells.push_back(value ? number_text(*value) : "");
     }
+    cells.push_back(p.usd_of);
     for (const double lost : p.lost) number(lost);
     cells.push_back(p.problem);
     out += csv_line(cells);
