@@ -448,7 +448,7 @@ TEST_CASE("a battery that does not hold what it aims at says so, and what stands
   CHECK(has(over, "that is no less than the 30.00 MW that the grid gives: it shaves nothing"));
 }
 
-TEST_CASE("what machines are worth at the end comes back; stops without power are told apart") {
+TEST_CASE("what machines are worth at the end comes back, stops without power are told apart") {
   const std::string own = told("cloud-then-own.json", {});
   CHECK(has(own, "all there from day"));
   CHECK(has(own, "comes back"));
