@@ -20,8 +20,8 @@ struct ServingTrial {
   std::vector<ServingPool> pools;
   double speed = 1;
   ServingReport report;
-  bool kept = false;         ///< all objectives
-  bool surely = false;       ///< also at the slow end of the interval, or there is no interval
+  bool kept = false;    ///< all objectives
+  bool surely = false;  ///< also at the slow end of the interval, or there is no interval
   /// Of one that keeps the objectives, what they have at that end; none: there is no interval.
   std::vector<ObjectiveCheck> slow_end{};
   std::size_t requests = 0;  ///< of its load

@@ -324,10 +324,10 @@ std::string slow_end_misses(const ServingTrial& trial) {
     if (check.kept) continue;
     out += (out.empty() ? "" : ", ") + objective_words(check.name);
     const bool time = check.name.find("attained") == std::string::npos;
-    out += time ? fmt::format(" {}, against {}", duration_text(check.value),
-                              duration_text(check.limit))
-                : fmt::format(" {}, against {}", percent_text(check.value),
-                              percent_text(check.limit));
+    out +=
+        time
+            ? fmt::format(" {}, against {}", duration_text(check.value), duration_text(check.limit))
+            : fmt::format(" {}, against {}", percent_text(check.value), percent_text(check.limit));
   }
   return out;
 }
@@ -352,7 +352,8 @@ std::string serving_recommendation(const ServingPlanAnswer& a) {
   if (!best.report.interval) {
     return out + "; no published service is like it, so that no interval says how sure that is.";
   }
-  if (best.surely) return out + "; at the slow end of the 90 % interval too the objectives are kept.";
+  if (best.surely)
+    return out + "; at the slow end of the 90 % interval too the objectives are kept.";
   out += "; at the slow end of the 90 % interval the objectives are not kept: " +
          slow_end_misses(best);
   const bool any_surely = std::ranges::any_of(a.report.options, [](const ServingOption& option) {
