@@ -12,8 +12,11 @@
 #include "sim/measured/row_scenario.hpp"
 
 namespace lockstep {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::string answer_text_at(const Json& object, std::string_view pointer) {
   const Json::json_pointer at{std::string(pointer)};
