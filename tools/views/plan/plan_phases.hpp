@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/answer/fields.hpp"
+#include "sim/site/lot_prices.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/plan/plan_output.hpp"
 #include "tools/views/report/page.hpp"
