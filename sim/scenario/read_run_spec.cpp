@@ -503,14 +503,20 @@ void require_an_end(const JsonCursor& root, const JsonCursor& run, const RunSpec
 
 }  // namespace
 
+std::optional<RunSpec> read_run_of(const JsonCursor& root, const PresetStore& presets,
+                                   const ClusterSite& site) {
+  const auto run = root.find("run");
+  if (!run) return std::nullopt;
+  RunSpec out = read_run_spec(*run, presets, site);
+  require_an_end(root, *run, out, !site.reliability.empty());
+  return out;
+}
+
 JobFile read_job_file(const JsonCursor& root, const PresetStore& presets) {
   return root.read_whole([&] {
     JobFile out{.draft = read_draft(root, presets), .run = {}};
-    if (const auto run = root.find("run")) {
-      out.run = read_run_spec(*run, presets, out.draft.site);
-      require_an_end(root, *run, *out.run, !out.draft.site.reliability.empty());
-      if (out.run->site) tell_whose_weather(*out.run->site, out.draft.assumptions);
-    }
+    out.run = read_run_of(root, presets, out.draft.site);
+    if (out.run && out.run->site) tell_whose_weather(*out.run->site, out.draft.assumptions);
     root.tell_unitless_sets(out.draft.assumptions);
     return out;
   });

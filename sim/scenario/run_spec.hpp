@@ -133,6 +133,11 @@ int reserved_nodes(const SpareSpec& spares);
 RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets,
                       const ClusterSite& site = {});
 
+/// "run" of a scenario that has one. Beside read_run_spec()'s errors: where neither failures nor an
+/// end are said, both are asked for at once. To be called within read_whole() of the root.
+std::optional<RunSpec> read_run_of(const JsonCursor& root, const PresetStore& presets,
+                                   const ClusterSite& site);
+
 /// All that a scenario of one training job says.
 struct JobFile {
   ScenarioDraft draft;

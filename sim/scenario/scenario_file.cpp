@@ -63,16 +63,6 @@ void refuse_studies(const JsonCursor& root) {
   }
 }
 
-/// "run" of a scenario that has it beside the key that makes its kind.
-std::optional<RunSpec> read_run_beside(const JsonCursor& root, const PresetStore& presets,
-                                       const ClusterSite& site) {
-  return root.read_whole([&]() -> std::optional<RunSpec> {
-    const std::optional<JsonCursor> run = root.find("run");
-    if (!run) return std::nullopt;
-    return read_run_spec(*run, presets, site);
-  });
-}
-
 }  // namespace
 
 std::string_view name_of(ScenarioKind kind) {
@@ -163,7 +153,8 @@ ScenarioFile read_scenario_file(const ParsedScenario& parsed, const PresetStore&
       ScenarioOptions of_rl = options;
       of_rl.set = parsed.set;
       out.rl = read_rl_scenario(parsed.root.file(), parsed.text, presets, of_rl);
-      out.run = read_run_beside(parsed.root, presets, out.rl->training.site);
+      out.run = parsed.root.read_whole(
+          [&] { return read_run_of(parsed.root, presets, out.rl->training.site); });
       break;
     }
     case ScenarioKind::traffic:

@@ -31,8 +31,11 @@ void declare_stack(const DeclaredMembers& member, StackSpec& out);
 void leave_partial_graphs(StackSpec& stack);
 /// What a stack does, switch by switch; beside the members of declare_stack(), in one object.
 void declare_switches(const DeclaredMembers& member, StackSwitches& out);
-/// What a stack's user taught it, by lockstep learn; in presets alone.
+/// What a stack's user taught it, by lockstep learn.
 void declare_learnt(const DeclaredMembers& member, std::vector<LearntLevel>& out);
+/// The same in a scenario's own stack, with the sentence that lockstep learn writes above it.
+void declare_taught(const DeclaredMembers& member, std::string& about,
+                    std::vector<LearntLevel>& out);
 void declare_operator_costs(const DeclaredMembers& member, OperatorCosts& out);
 void declare_fabric(const DeclaredMembers& member, const PresetStore& presets, FabricSpec& out);
 void declare_attention_kernel(const DeclaredMembers& member, AttentionConstants& out);

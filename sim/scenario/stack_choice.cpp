@@ -160,7 +160,14 @@ void change_stack(const JsonCursor& from, const PresetStore& presets, ScenarioDr
   const StackSpec before = draft.stack;
   declare_stack({from, Extent::changes}, draft.stack);
   note_gradients(from, draft.stack);
+  std::string about;
+  declare_taught({from, Extent::changes}, about, draft.stack.learnt);
   from.finish();
+  // Steps that taught a stack were run with what it changes, and on software that ran them.
+  if (from.find("learnt")) {
+    if (from.find("framework")) draft.stack.capabilities.reset();
+    return;
+  }
   for (std::string& path : changed_constants(before, draft.stack)) {
     draft.stack.changed.push_back(std::move(path));
   }

@@ -48,6 +48,7 @@ class Changes(InFolder):
         learnt = lockstep.learn([{"scenario": JOB, "step": "1.9 s"}]).preset
         before, after = lockstep.run(JOB).step_s, lockstep.run(JOB, stack=learnt).step_s
         self.assertLess(abs(after - 1.9), abs(before - 1.9))
+        self.assertEqual(lockstep.run({**JOB, "stack": learnt}).step_s, after)
 
     def test_a_dictionary_for_an_option_is_a_part_of_the_scenario(self):
         stack = {"preset": "megatron_core", "allow": ["pipeline_sharding.zero2"]}

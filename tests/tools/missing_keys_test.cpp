@@ -103,6 +103,16 @@ TEST_CASE("run: what is no object is shown one, which runs") {
   }
 }
 
+TEST_CASE("run: of reinforcement learning too, failures and an end are asked for at once") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/rl/grpo-llama3-8b-colocated.json";
+  const Ran ran = lockstep_with({"run", file, "--set", "run={}"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err == file +
+                       "#/run: found an object without \"reliability\" and \"duration\"; allowed: an "
+                       "object with them, such as {\"reliability\":\"llama3_54_days\",\"duration\":"
+                       "\"30 d\"}\n");
+}
+
 TEST_CASE("run: unknown keys come before missing ones, and missing ones together") {
   const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-16k.json";
   const auto error = [&](const std::string& set) {

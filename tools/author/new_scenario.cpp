@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -47,6 +48,14 @@ constexpr std::array kNewComments{
     JsonComment{"/steps", "How many steps of each job are simulated together."},
     JsonComment{"/jobs", "Jobs that share the fabric: each has nodes, a model and a layout."},
     JsonComment{"/jobs/*/nodes", "Every second node, so that the jobs meet on leaves."},
+    JsonComment{"/rl/algorithm",
+                "grpo, rloo, dapo, ppo (with a critic and a reward model); dpo, ipo, kto, simpo, "
+                "orpo and distillation generate nothing."},
+    JsonComment{"/rl/prompts", "Of a rollout; times generations, it is updates times the batch."},
+    JsonComment{"/rl/responses", "How long they are, in tokens: an example."},
+    JsonComment{"/rl/generation",
+                "Engine and tensor width of a replica, in turn with training on the same GPUs; "
+                "\"nodes\": on servers of its own."},
     JsonComment{"/serving/load",
                 "Requests a second, how many, and how long prompts and answers are, in tokens."},
     JsonComment{"/serving/weights",
@@ -232,6 +241,31 @@ Json new_serving(const NewWish& wish, const PresetStore& presets) {
   return out;
 }
 
+/// GRPO on the GPUs that train; one update for each rollout.
+Json new_rl(const NewWish& wish, const PresetStore& presets) {
+  constexpr int kMostGenerations = 16;
+  const ServingSpec spec = service_to_fit(wish, presets);
+  const std::optional<FittingReplica> fits = smallest_replica(spec);
+  if (!fits || fits->narrow || fits->pool.pipeline > 1) {
+    fail_option("--model", wish.model,
+                fmt::format("a model whose weights of 16 bits one {} holds", wish.node));
+  }
+  Json out = new_step(wish, presets);
+  out["about"] = new_about(wish, "a step of GRPO, rollouts and training in turn");
+  const int sequences = out["batch"]["sequences"];
+  const int generations = std::gcd(sequences, kMostGenerations);
+  out["batch"]["micro"] = 1;
+  out["recompute"] = "full";
+  out.erase("training");
+  out["rl"] = {{"algorithm", "grpo"},
+               {"prompts", sequences / generations},
+               {"generations", generations},
+               {"prompt_tokens", 200},
+               {"responses", {{"mean", 1000}, {"most", 3500}}},
+               {"generation", {{"engine", "vllm"}, {"tensor", fits->pool.tensor}}}};
+  return out;
+}
+
 Json new_queue(const NewWish& wish, const PresetStore& presets) {
   const int gpus = presets.node(presets.meant("nodes", wish.node)).gpus;
   Json sizes = Json::array({{1, 0.5}, {gpus, 0.3}});
@@ -308,6 +342,7 @@ constexpr std::array kNewKinds{
     NewKind{"jobs", "two jobs on one fabric", "run", new_jobs},
     NewKind{"serving", "requests on replicas of a model", "run", new_serving},
     NewKind{"queue", "many jobs under a scheduler", "run", new_queue},
+    NewKind{"rl", "a step of reinforcement learning: rollout, scores, training", "run", new_rl},
     NewKind{"plan", "which cluster, how many, how long, for how much", "plan", new_plan},
     NewKind{"sweep", "many variants of one scenario", "sweep", new_sweep},
 };

@@ -58,9 +58,8 @@ Explorer::Explorer(const std::string& file, const std::string& text,
   name_ = from.has_extension() ? from.stem().generic_string() : plain_value_at(scenario_, "model");
   scenario_.erase("expect");  // it was measured of the job as it is
   const auto layout = scenario_.find("parallelism");
-  if (layout != scenario_.end() && layout->is_object() && fills_cluster(*read.job)) {
-    layout->erase("data");
-  }
+  fills_cluster_ = fills_cluster(*read.job);
+  if (layout != scenario_.end() && layout->is_object() && fills_cluster_) layout->erase("data");
 }
 
 bool Explorer::reads(const std::string& text) const {
@@ -73,7 +72,12 @@ bool Explorer::reads(const std::string& text) const {
 }
 
 JsonCursor Explorer::changed(const ExploreState& state) const {
-  return JsonCursor::parse(file_, write_json(scenario_), JsonStyle::plain,
+  Json scenario = scenario_;
+  // Other servers than those that a job takes a part of are taken whole.
+  if (!fills_cluster_ && state.contains("cluster.nodes") && scenario.contains("parallelism")) {
+    scenario["parallelism"].erase("data");
+  }
+  return JsonCursor::parse(file_, write_json(scenario), JsonStyle::plain,
                            sets_of(state, controls_));
 }
 

@@ -84,7 +84,8 @@ class Explorer {
   StepIntervals intervals_;
   std::vector<ExploreControl> controls_;
   std::string name_;
-  std::string file_;  ///< explore.json in the folder of the scenario
+  std::string file_;           ///< explore.json in the folder of the scenario
+  bool fills_cluster_ = true;  ///< so that the number of replicas follows from its GPUs
   nlohmann::ordered_json scenario_;
 };
 

@@ -125,6 +125,15 @@ TEST_CASE("explore: servers and batches stop where they divide") {
   }
 }
 
+TEST_CASE("explore: a job on a part of one server takes whole ones where their number moves") {
+  const Explorer explorer = explorer_of({"llama3-8b-b200", {"parallelism.data=4"}});
+  CHECK(Json::parse(explorer.answer({})).at("gpus") == 4);
+  const Json moved = Json::parse(explorer.moved({}, {"cluster.nodes", "2"}));
+  CHECK(moved.at("said") == "data width 4 -> 16 follows");
+  CHECK(Json::parse(explorer.answer(followed_state_of(moved.at("state")))).at("gpus") == 16);
+  CHECK(followed_positions(explorer, "cluster.nodes").size() >= 5);
+}
+
 TEST_CASE("explore: another model's layout is searched where the present one does not fit it") {
   const Explorer explorer = explorer_of(kFollowed[2]);
   const Json moved = Json::parse(explorer.moved({}, {"model", "llama3_70b"}));

@@ -44,7 +44,7 @@ constexpr std::array<std::string_view, 4> kNewExamples{
 
 constexpr CommandSpec kNewSpec{
     .name = "new",
-    .usage = "new step|weeks|jobs|serving|queue|plan|sweep [options]",
+    .usage = "new step|weeks|jobs|serving|queue|rl|plan|sweep [options]",
     .summary = "Write a scenario to begin with: complete, with a comment at each choice.",
     .about =
         "The file runs as it is. On a terminal what no option says is asked; elsewhere it has\n"

@@ -193,7 +193,9 @@ std::string collective_page(const CollectiveStudy& study, const WrittenScenario&
   page.section("Bandwidth and time", collective_group_text(study) + ".");
   add_charts(page, study);
   add_rows(page, study);
-  page.section("Why these algorithms");
+  page.section("Why these algorithms",
+               "Protocols by NCCL's names: ll and ll128 send 8 and 128 bytes together with their "
+               "flags, for the least latency; simple sends whole buffers, for the most bandwidth.");
   page.list(choice_reasons(study));
   add_draws(page, study);
   std::vector<NamedWords> simulated = cluster_words(study.cluster);
