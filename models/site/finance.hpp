@@ -10,6 +10,10 @@ constexpr double kMonthSeconds = 365.25 * 86'400 / 12;
 /// `rate` a period: P r / (1 - (1 + r)^-n); P / n without interest. Requires periods > 0.
 double annuity_payment(double principal, double rate, double periods);
 
+/// The same where `residual` of it is left at the end, as of machines that go back to their lessor:
+/// the annuity of P - R (1 + r)^-n.
+double lease_payment(double principal, double residual, double rate, double periods);
+
 /// Rate of a period of which `periods` make a year of `yearly`, compounded.
 double period_rate(double yearly, double periods);
 

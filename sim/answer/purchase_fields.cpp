@@ -101,7 +101,8 @@ const FieldTable<LotPrice>& lot_price_fields() {
                "Those paid for, where it is paid by the hour; of a reservation to its end.",
                unless(&LotPrice::gpu_hours))
           .add("usd_per_month", Better::less,
-               "Where it is leased: the annuity of nodes x usd_per_node over the term, at the "
+               "Where it is leased: the annuity of nodes x usd_per_node over the term, less what a "
+               "residual is worth today, at the "
                "interest.",
                unless(&LotPrice::usd_per_month))
           .add("months", "Of the term, where it is leased.", unless(&LotPrice::months))

@@ -35,6 +35,7 @@ struct Lot {
   std::optional<double> usd_per_gpu_hour;
   std::optional<Seconds> term;             ///< lease, reserved: from its last shipment
   std::optional<Seconds> until;            ///< given back then, after the start of the plan
+  double residual = 0;                     ///< lease: of the price, left at the end of its term
   Seconds taken_away;                      ///< spot: mean time until one of its nodes is; 0: never
   std::string node{};                      ///< the preset of its nodes; empty: the scenario's
   std::shared_ptr<const NodeSpec> kind{};  ///< the same; none: the scenario's

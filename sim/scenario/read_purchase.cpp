@@ -13,11 +13,13 @@ constexpr std::size_t kMostLots = 100;
 constexpr Interval kLotTime{0, 1e9};
 constexpr Interval kLotTerm{1, 1e9};
 constexpr Interval kLotUsd{0, 1e9};
+constexpr Interval kLotShare{0, 1};
 
 void declare_lot(const DeclaredMembers& member, Lot& out) {
   member.required("name", out.name, "");
   member.required("terms", out.terms, kLotTerms,
-                  "buy; lease: its price as an annuity over its term; reserved: by the hour for "
+                  "buy; lease: its price as an annuity over its term, less what is left of it "
+                  "then; reserved: by the hour for "
                   "its whole term; on_demand, spot: by the hour while it is used");
   member.required("nodes", out.nodes, 1, 10'000'000, "");
   member.optional("ordered", out.ordered, kLotTime, "After the start of the plan; default: 0");
@@ -31,6 +33,9 @@ void declare_lot(const DeclaredMembers& member, Lot& out) {
                   "reserved, on_demand, spot; default: on_demand, the scenario's price, else the "
                   "list price of its node; spot, the node's list price on spot");
   member.optional("term", out.term, kLotTerm, "From its last shipment: lease, reserved");
+  member.optional("residual", out.residual, Dimension::share, kLotShare,
+                  "Of a lease's price, what its nodes are worth to the lessor at the end of the "
+                  "term, so that payments leave it out; default: 0");
   member.optional("until", out.until, kLotTime,
                   "Given back then, after the start of the plan; default: kept");
   member.optional("taken_away", out.taken_away, kLotTime,
@@ -61,6 +66,7 @@ void check_lot(const JsonCursor& from, const Lot& lot) {
   refuse("usd_per_node", priced);
   refuse("usd_per_gpu_hour", !priced);
   refuse("term", termed);
+  refuse("residual", lot.terms == LotTerms::lease);
   refuse("taken_away", lot.terms == LotTerms::spot);
   if (const auto away = from.find("taken_away"); away && !lot.node.empty()) {
     away->fail("nothing beside \"node\": only nodes of the scenario's kind are taken away");

@@ -536,7 +536,8 @@ class Ledger {
     if (lot.ordered.base_units() >= end_s_) return;
     const double term = lot.term->base_units();
     const double rate = period_rate(fleet_.spec.interest, 12);
-    const double monthly = annuity_payment(price_of(lot), rate, term / kMonthSpan);
+    const double price = price_of(lot);
+    const double monthly = lease_payment(price, lot.residual * price, rate, term / kMonthSpan);
     const double from = arrived(lot);
     pay_term(from, from + term, monthly / kMonthSpan, &MonthMoney::leased);
   }

@@ -49,8 +49,9 @@ std::vector<LotPrice> lot_prices(const Fleet& fleet, Seconds run, const MoneyFac
     }
     if (lot.terms == LotTerms::lease) {
       price.months = lot.term->base_units() / kLotMonth;
-      price.usd_per_month = annuity_payment(lot.nodes * price.usd_per_node,
-                                            period_rate(fleet.spec.interest, 12), price.months);
+      const double usd = lot.nodes * price.usd_per_node;
+      price.usd_per_month = lease_payment(usd, lot.residual * usd,
+                                          period_rate(fleet.spec.interest, 12), price.months);
       if (ordered) price.paid_usd = price.usd_per_month * price.months;
     } else if (lot.terms == LotTerms::buy) {
       if (ordered) price.paid_usd = lot.nodes * price.usd_per_node;

@@ -107,10 +107,11 @@ TEST_CASE("run: of reinforcement learning too, failures and an end are asked for
   const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/rl/grpo-llama3-8b-colocated.json";
   const Ran ran = lockstep_with({"run", file, "--set", "run={}"});
   CHECK(ran.exit == Exit::bad_input);
-  CHECK(ran.err == file +
-                       "#/run: found an object without \"reliability\" and \"duration\"; allowed: an "
-                       "object with them, such as {\"reliability\":\"llama3_54_days\",\"duration\":"
-                       "\"30 d\"}\n");
+  CHECK(ran.err ==
+        file +
+            "#/run: found an object without \"reliability\" and \"duration\"; allowed: an "
+            "object with them, such as {\"reliability\":\"llama3_54_days\",\"duration\":"
+            "\"30 d\"}\n");
 }
 
 TEST_CASE("run: unknown keys come before missing ones, and missing ones together") {

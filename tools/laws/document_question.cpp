@@ -10,12 +10,16 @@
 #include "sim/laws/check_laws.hpp"
 #include "sim/laws/check_random.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/search/serving_plan.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/laws/comm_laws.hpp"
 #include "tools/laws/filling_laws.hpp"
 #include "tools/laws/plan_laws.hpp"
 #include "tools/laws/random_comm.hpp"
+#include "tools/laws/random_filling.hpp"
+#include "tools/laws/random_plan.hpp"
+#include "tools/laws/serving_plan_laws.hpp"
 
 namespace lockstep {
 
@@ -27,7 +31,8 @@ std::string other_kind(const JsonCursor& root) {
   if (comm) return std::string(name_of(kind));
   if (!root.is_object()) return "";
   if (root.json().contains("filling")) return std::string(kFillingKind);
-  return root.json().contains("candidates") ? "plan" : "";
+  if (!root.json().contains("candidates")) return "";
+  return std::string(is_serving_plan(root) ? kServingPlanKind : kPlanKind);
 }
 
 DocumentQuestion document_question(const std::string& about, const PresetStore& presets) {
@@ -40,12 +45,24 @@ DocumentQuestion document_question(const std::string& about, const PresetStore& 
     };
     return out;
   }
-  out.answer = [&presets, plan = about == "plan"](const std::string& file,
-                                                  const std::string& text) {
-    return plan ? plan_answer(file, text, presets, not_interrupted)
-                : comm_answer(file, text, presets);
+  if (about == kPlanKind || about == kServingPlanKind) {
+    const auto plan = about == kPlanKind ? plan_answer : serving_plan_answer;
+    out.answer = [&presets, plan](const std::string& file, const std::string& text) {
+      return plan(file, text, presets, not_interrupted);
+    };
+    return out;
+  }
+  out.answer = [&presets](const std::string& file, const std::string& text) {
+    return comm_answer(file, text, presets);
   };
   return out;
+}
+
+std::vector<DocumentLaw> document_laws(std::string_view about,
+                                       const std::vector<std::string>& presets) {
+  if (about == kFillingKind) return filling_laws(presets);
+  if (about == kPlanKind) return plan_laws(presets);
+  return about == kServingPlanKind ? serving_plan_laws(presets) : comm_laws(presets);
 }
 
 std::vector<std::string> document_sets(const JsonCursor& root, const std::string& about,
@@ -55,29 +72,50 @@ std::vector<std::string> document_sets(const JsonCursor& root, const std::string
   const nlohmann::ordered_json& json = root.json();
   const bool few = json.contains("samples") && json.at("samples").is_number() &&
                    json.at("samples").get<double>() <= kFewSamples;
-  if (about == "plan" && !options.has("deep") && !few) {
+  if (about == kPlanKind && !options.has("deep") && !few) {
     out.push_back(fmt::format("samples={}", kFewSamples));
   }
   return out;
 }
 
-std::optional<AnswerKind> kind_asked(const ParsedOptions& options) {
-  if (!options.has("kind") || options.get("kind") == kCommKind) return std::nullopt;
-  std::vector<std::string> names{std::string(kCommKind)};
+namespace {
+
+const std::vector<DocumentKind>& document_kinds() {
+  static const std::vector<DocumentKind> kinds{
+      {"comm", {"traffic", "collective"}, random_comm},
+      {"plan", {std::string(kPlanKind)}, random_plan},
+      {"serving_plan", {std::string(kServingPlanKind)}, random_serving_plan},
+      {"filling",
+       {std::string(kFillingKind)},
+       [](std::uint64_t seed, std::uint32_t number, const PresetStore&) {
+         return random_filling(seed, number);
+       }}};
+  return kinds;
+}
+
+}  // namespace
+
+KindAsked kind_asked(const ParsedOptions& options) {
+  if (!options.has("kind")) return {};
+  std::vector<std::string> names;
   for (const AnswerKind kind : kAnswerKinds) {
-    if (options.get("kind") == name_of(kind)) return kind;
+    if (options.get("kind") == name_of(kind)) return {.run = kind};
     names.emplace_back(name_of(kind));
+  }
+  for (const DocumentKind& kind : document_kinds()) {
+    if (options.get("kind") == kind.name) return {.document = &kind};
+    names.emplace_back(kind.name);
   }
   throw UsageError(fmt::format("--kind: found {}; allowed: {}{}", in_quotes(options.get("kind")),
                                listed(names), did_you_mean(options.get("kind"), names)));
 }
 
-RandomTrials comm_trials(const RandomCheck& check, const std::vector<DocumentLaw>& laws,
-                         const PresetStore& presets) {
+RandomTrials document_trials(const DocumentKind& kind, const RandomCheck& check,
+                             const std::vector<DocumentLaw>& laws, const PresetStore& presets) {
   RandomTrials out;
-  out.kinds = {"traffic", "collective"};
+  out.kinds = kind.abouts;
   out.laws = tallies_of(laws);
-  out.draw = [&](std::uint32_t number) { return random_comm(check.seed, number, presets); };
+  out.draw = [&](std::uint32_t number) { return kind.draw(check.seed, number, presets); };
   out.certificate = [&](const std::string& text, const std::string& law) {
     DocumentQuestion question =
         document_question(other_kind(JsonCursor::parse("random.json", text)), presets);

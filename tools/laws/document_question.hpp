@@ -20,25 +20,41 @@ bool not_interrupted();
 /// A cluster that pods fill, which `lockstep queue fill` answers.
 inline constexpr std::string_view kFillingKind = "filling";
 
-/// "traffic", "collective", "plan" or "filling" of a document that another command answers; else
-/// empty. Throws InputError for text that is no JSON.
+/// Plans of trainings, and those of services.
+inline constexpr std::string_view kPlanKind = "plan", kServingPlanKind = "serving_plan";
+
+/// "traffic", "collective", "plan", "serving_plan" or "filling" of a document that another command
+/// answers; else empty. Throws InputError for text that is no JSON.
 std::string other_kind(const JsonCursor& root);
 
 /// How such a document is answered.
 DocumentQuestion document_question(const std::string& about, const PresetStore& presets);
 
-/// A plan has fewer samples than it says, where --deep does not ask for all.
+/// All laws on such a document. `presets`: the folders that --presets gave.
+std::vector<DocumentLaw> document_laws(std::string_view about,
+                                       const std::vector<std::string>& presets);
+
+/// The plan of a training has fewer samples than it says, where --deep does not ask for all.
 std::vector<std::string> document_sets(const JsonCursor& root, const std::string& about,
                                        const ParsedOptions& options);
 
-/// Random traffic and collectives, beside the kinds of `lockstep run`.
-inline constexpr std::string_view kCommKind = "comm";
+/// Random documents of other commands than `lockstep run`, by what --kind calls them.
+struct DocumentKind {
+  std::string_view name;            ///< "comm"
+  std::vector<std::string> abouts;  ///< "traffic", "collective"
+  std::string (*draw)(std::uint64_t seed, std::uint32_t number, const PresetStore& presets);
+};
 
-/// What --kind says; nothing: all kinds. Throws UsageError.
-std::optional<AnswerKind> kind_asked(const ParsedOptions& options);
+/// What --kind says: a kind of `lockstep run`, or of another command; neither: all of the former.
+struct KindAsked {
+  std::optional<AnswerKind> run{};
+  const DocumentKind* document = nullptr;
+};
+/// Throws UsageError.
+KindAsked kind_asked(const ParsedOptions& options);
 
-/// Traffic and collectives. All that it refers to outlives the trials.
-RandomTrials comm_trials(const RandomCheck& check, const std::vector<DocumentLaw>& laws,
-                         const PresetStore& presets);
+/// Documents of one kind. All that it refers to outlives the trials.
+RandomTrials document_trials(const DocumentKind& kind, const RandomCheck& check,
+                             const std::vector<DocumentLaw>& laws, const PresetStore& presets);
 
 }  // namespace lockstep

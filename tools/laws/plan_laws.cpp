@@ -15,7 +15,7 @@
 #include "sim/laws/law_subject.hpp"
 #include "sim/search/evaluate_plan.hpp"
 #include "sim/search/read_plan.hpp"
-#include "sim/search/serving_plan.hpp"
+#include "tools/laws/document_edits.hpp"
 #include "tools/laws/said.hpp"
 #include "tools/views/plan/plan_output.hpp"
 
@@ -173,21 +173,6 @@ void hold_plan_threads(DocumentSubject& subject, LawBook& book,
 
 // --- better and worse --------------------------------------------------------------------------
 
-/// Halves every price; says how many there were.
-int halve_prices(Json& value) {
-  int count = 0;
-  if (value.is_array()) {
-    for (Json& element : value) count += halve_prices(element);
-  } else if (value.is_object()) {
-    for (auto& [key, member] : value.items()) {
-      const bool price = key.starts_with("usd_per_") && member.is_number();
-      if (price) member = 0.5 * member.get<double>();
-      count += price ? 1 : halve_prices(member);
-    }
-  }
-  return count;
-}
-
 /// Searches for layouts look at the step's time, and at no price.
 void hold_cheaper(DocumentSubject& subject, LawBook& book) {
   if (subject.document().contains("regions")) {
@@ -268,17 +253,6 @@ void hold_plan_inputs(DocumentSubject& subject, LawBook& book) {
 
 // --- agreement ---------------------------------------------------------------------------------
 
-/// Changes the object `into` as a candidate's scenario changes the plan's.
-void merge(Json& into, const Json& from) {
-  for (const auto& [key, value] : from.items()) {
-    if (value.is_object() && into.contains(key) && into[key].is_object()) {
-      merge(into[key], value);
-    } else {
-      into[key] = value;
-    }
-  }
-}
-
 /// The scenario of a candidate's step, as `lockstep run` takes it; nothing where its layout is
 /// searched for, or it is several.
 std::optional<Json> step_of(const Json& plan, const Json& candidate) {
@@ -286,7 +260,7 @@ std::optional<Json> step_of(const Json& plan, const Json& candidate) {
   const bool tuned = candidate.contains("layout") && candidate.at("layout") != "given";
   if (tuned || several || plan.contains("regions")) return std::nullopt;
   Json out = plan.contains("scenario") ? plan.at("scenario") : Json::object();
-  if (candidate.contains("scenario")) merge(out, candidate.at("scenario"));
+  if (candidate.contains("scenario")) merge_changes(out, candidate.at("scenario"));
   if (!out.contains("cluster") || !out["cluster"].is_object()) return std::nullopt;
   if (candidate.contains("nodes")) {
     const Json& nodes = candidate.at("nodes");
@@ -321,10 +295,6 @@ void hold_plan_steps(DocumentSubject& subject, LawBook& book,
 
 Json plan_answer(const std::string& file, const std::string& text, const PresetStore& presets,
                  const std::function<bool()>& go_on) {
-  const JsonCursor root = JsonCursor::parse(file, text);
-  if (is_serving_plan(root)) {
-    root.at("serving").fail("no such key: laws are tried on the plan of a training");
-  }
   const PlanSpec spec = read_plan(file, text, presets);
   const auto stops = [&] { return go_on && !go_on(); };
   const PlanReport report =

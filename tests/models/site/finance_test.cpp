@@ -5,6 +5,17 @@
 
 namespace lockstep {
 
+TEST_CASE("lease: payments and what is left at the end pay the price back with interest") {
+  constexpr double kRate = 0.01;
+  const double payment = lease_payment(1000, 300, kRate, 36);
+  double owed = 1000;
+  for (int month = 0; month < 36; ++month) owed = owed * (1 + kRate) - payment;
+  CHECK(owed == doctest::Approx(300));
+  CHECK(lease_payment(1000, 1000, kRate, 36) == doctest::Approx(10));  // interest alone
+  CHECK(lease_payment(1000, 0, kRate, 36) == annuity_payment(1000, kRate, 36));
+  CHECK(lease_payment(1000, 400, 0, 12) == 50);
+}
+
 TEST_CASE("annuity: payments bring a loan to nothing, and without interest they are equal parts") {
   constexpr double kRate = 0.01;
   const double payment = annuity_payment(1000, kRate, 12);

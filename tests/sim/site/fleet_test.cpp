@@ -183,6 +183,11 @@ TEST_CASE("money: rent by the hour, a reservation to its end, a lease as an annu
   const double payments = 12 * 8000 * rate / (1 - 1 / 1.12);
   CHECK(total(lease, 365.25).leased == doctest::Approx(payments));
   CHECK(total(lease, 30).leased == doctest::Approx(payments));
+  const std::string returned =
+      R"({"name": "a", "terms": "lease", "nodes": 8, "usd_per_node": 1000, "term": "365.25 d",
+          "residual": "40 %"})";
+  const double left_out = 0.4 * 8000 / 1.12;
+  CHECK(total(returned, 365.25).leased == doctest::Approx(payments * (1 - left_out / 8000)));
   // 8 nodes of 10 kW wait for 100 hours at 0.1; what the run takes is said by whoever knows it.
   Fleet waiting = fleet_of(purchase_of("\"lots\": [" + lease + "]"));
   CHECK(sum_of(money_by_month(waiting, days(10))).energy == 0);

@@ -14,11 +14,8 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/laws/comm_laws.hpp"
 #include "tools/laws/command_laws.hpp"
 #include "tools/laws/document_question.hpp"
-#include "tools/laws/filling_laws.hpp"
-#include "tools/laws/plan_laws.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/views/check/check_table.hpp"
 
@@ -47,9 +44,10 @@ constexpr std::array kCheckOptions{
                "share the work.",
                "--first 137"},
     OptionSpec{
-        "kind", 0, "step|run|jobs|rl|queue|serving|comm|traffic|collectives", false,
-        "With --random: only of this kind: step, run, jobs, rl, queue or serving; or comm, traffic "
-        "and collectives, which are drawn by this word alone.",
+        "kind", 0, "step|run|jobs|rl|queue|serving|comm|plan|serving_plan|filling", false,
+        "With --random: only of this kind: step, run, jobs, rl, queue or serving; or of what other "
+        "commands answer, which is drawn by these words alone: comm (traffic and collectives), "
+        "plan, serving_plan, filling.",
         "--kind serving"},
     OptionSpec{"jobs", 'j', "N", false,
                "With --random: check this many at once (default: one per core). The output is the "
@@ -76,7 +74,8 @@ constexpr CommandSpec kCheckSpec{
         "held and how closely: what goes in comes out (time, bytes, FLOP, tokens, memory, energy,\n"
         "money), the same question in other words has the same answer, better hardware slows\n"
         "nothing, what closed forms say, and that commands agree. Takes whatever lockstep run,\n"
-        "lockstep comm and lockstep queue fill answer, and plans of trainings (with 10 samples;\n"
+        "lockstep comm, lockstep plan and lockstep queue fill answer (of trainings with 10 "
+        "samples;\n"
         "all with --deep). A law with nothing to compare is not counted as held. Max-min fairness\n"
         "and list scheduling may make better hardware slower by a little: such an anomaly is\n"
         "named with its size. --random tries all laws on scenarios that are drawn. Exit status 1\n"
@@ -112,9 +111,7 @@ std::vector<Law> run_laws_asked(const ParsedOptions& options) {
   return laws_asked(std::move(all), options);
 }
 std::vector<DocumentLaw> document_laws_asked(std::string_view about, const ParsedOptions& options) {
-  const std::vector<std::string> presets = options.all("presets");
-  if (about == kFillingKind) return laws_asked(filling_laws(presets), options);
-  return laws_asked(about == "plan" ? plan_laws(presets) : comm_laws(presets), options);
+  return laws_asked(document_laws(about, options.all("presets")), options);
 }
 
 template <class Subject>
@@ -189,9 +186,9 @@ std::uint32_t draw_number(const ParsedOptions& options, std::string_view name,
 
 RandomCertificate random_certificate(const RandomCheck& check, const ParsedOptions& options,
                                      const PresetStore& presets) {
-  if (options.has("kind") && options.get("kind") == kCommKind) {
-    const std::vector<DocumentLaw> laws = document_laws_asked(kCommKind, options);
-    return check_random(check, comm_trials(check, laws, presets));
+  if (const DocumentKind* const kind = kind_asked(options).document) {
+    const std::vector<DocumentLaw> laws = document_laws_asked(kind->abouts.front(), options);
+    return check_random(check, document_trials(*kind, check, laws, presets));
   }
   return check_random(check, run_laws_asked(options), presets, StepIntervals(presets));
 }
@@ -203,7 +200,7 @@ Exit check_random_scenarios(const ParsedOptions& options, Console& console) {
   check.count = static_cast<std::uint32_t>(whole_number(options, "random", 1, kMostScenarios));
   check.seed = draw_number(options, "seed", 1);
   check.first = draw_number(options, "first", 0);
-  check.kind = kind_asked(options);
+  check.kind = kind_asked(options).run;
   check.deep = options.has("deep");
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   check.threads = whole_number(options, "jobs", std::min(cores, kMostJobs), kMostJobs);
