@@ -72,7 +72,7 @@ std::optional<std::size_t> choice_of(const ServingPlanSpec& plan,
   return best;
 }
 
-/// The chosen layouts with half to twice the replicas.
+/// The chosen layouts with half to twice the replicas, as far as the candidate has machines.
 std::vector<ServingTrial> capacity_curve(const ServingPlanSpec& plan, const ServingOption& option,
                                          const std::function<bool()>& interrupted) {
   constexpr std::array kFactors{0.5, 0.75, 1.0, 1.25, 1.5, 2.0};
@@ -80,9 +80,12 @@ std::vector<ServingTrial> capacity_curve(const ServingPlanSpec& plan, const Serv
   std::vector<ServingTrial> out;
   for (const double factor : kFactors) {
     std::vector<ServingPool> pools = option.sized.best.pools;
+    int gpus = 0;
     for (ServingPool& pool : pools) {
       pool.replicas = std::max(1, static_cast<int>(std::ceil(factor * pool.replicas)));
+      gpus += pool.replicas * pool.gpus();
     }
+    if (gpus > trials.base().cluster.gpus()) break;
     ServingTrial trial = trials.run_steady(pools);
     const bool known = !out.empty() && out.back().gpus() == trial.gpus();
     if (!known) out.push_back(std::move(trial));

@@ -104,15 +104,15 @@ SizedService size_one_pool(const ServingTrials& trials, const Pools& layouts) {
   return sizer.take();
 }
 
-SizedService size_two_pools(const ServingTrials& trials, const Pools& layouts) {
-  const ServingSpec alone = prompts_alone(trials.base());
-  const ServingTrials prompts(alone, [&] { return trials.stopped(); }, end_with_first_tokens);
-  SizedService first = size_one_pool(prompts, layouts);
-  if (!first.possible) return first;
-  // What is asked of whole requests may need prompts to be done sooner than their own limit.
+namespace {
+
+/// Decoding beside the pool for prompts, which has up to four replicas more than its own limit
+/// takes: what is asked of whole requests may need prompts to be done sooner.
+SizedService size_beside(const ServingTrials& trials, const ServingPool& prompts,
+                         const Pools& layouts) {
   SizedService out;
   for (const int more : {0, 1, 2, 4}) {
-    Pools beside = named(first.best.pools, "prefill");
+    Pools beside = named({prompts}, "prefill");
     beside[0].replicas += more;
     PoolSizer sizer(trials, beside);
     for (const ServingPool& layout : named(layouts, "decode")) {
@@ -124,7 +124,33 @@ SizedService size_two_pools(const ServingTrials& trials, const Pools& layouts) {
     out.trials += before;
     if (out.possible || out.interrupted) break;
   }
-  out.trials += first.trials;
+  return out;
+}
+
+bool same_layout(const ServingPool& a, const ServingPool& b) {
+  return a.tensor == b.tensor && a.pipeline == b.pipeline && a.attention_data == b.attention_data &&
+         a.expert == b.expert;
+}
+
+}  // namespace
+
+SizedService size_two_pools(const ServingTrials& trials, const Pools& layouts) {
+  const ServingSpec alone = prompts_alone(trials.base());
+  const ServingTrials prompts(alone, [&] { return trials.stopped(); }, end_with_first_tokens);
+  SizedService out;
+  // The layout that takes least for prompts may leave decoding too little, in time or GPUs.
+  Pools left = layouts;
+  while (!left.empty() && !out.possible && !trials.stopped()) {
+    const int before = out.trials;
+    out = size_one_pool(prompts, left);
+    out.trials += before;
+    if (!out.possible) break;
+    const ServingPool first = out.best.pools.front();
+    const int with_prompts = out.trials;
+    out = size_beside(trials, first, layouts);
+    out.trials += with_prompts;
+    std::erase_if(left, [&](const ServingPool& layout) { return same_layout(layout, first); });
+  }
   return out;
 }
 

@@ -190,22 +190,27 @@ struct FittingReplica {
   bool narrow = false;  ///< with weights of 8 bits, which the scenario has to say
 };
 
-/// As wide as a node and the model allow, on as few nodes as will do. With the formats of `spec`
-/// where its nodes hold those, else with weights of 8 bits.
-std::optional<FittingReplica> smallest_replica(ServingSpec spec) {
+/// Replicas of so many stages that hold the model, the narrowest first.
+std::vector<ServingPool> replicas_of(const ServingSpec& spec, int stages) {
   const int gpus = spec.cluster.node.gpus;
   std::vector<int> widths;
   for (int width = 1; width <= gpus; ++width) {
     if (gpus % width == 0) widths.push_back(width);
   }
-  const ServingPool like = spec.pools.front();
+  return serving_layouts(
+             spec, spec.pools.front(),
+             {.tensor = widths, .pipeline = {stages}, .attention_data = {1}, .expert = {1}})
+      .pools;
+}
+
+/// As wide as a node and the model allow, on as few nodes as will do. With the formats of `spec`
+/// where its nodes hold those, else with weights of 8 bits.
+std::optional<FittingReplica> smallest_replica(ServingSpec spec) {
   for (const bool narrow : {false, true}) {
     if (narrow) spec.weights = spec.experts = WeightFormat::fp8;
     for (int stages = 1; stages <= std::min(spec.cluster.nodes, spec.model.layers); ++stages) {
-      const FoundLayouts found = serving_layouts(
-          spec, like,
-          {.tensor = widths, .pipeline = {stages}, .attention_data = {1}, .expert = {1}});
-      if (!found.pools.empty()) return FittingReplica{found.pools.back(), narrow};
+      const std::vector<ServingPool> found = replicas_of(spec, stages);
+      if (!found.empty()) return FittingReplica{found.back(), narrow};
     }
   }
   return std::nullopt;
@@ -244,9 +249,8 @@ Json new_serving(const NewWish& wish, const PresetStore& presets) {
 /// GRPO on the GPUs that train; one update for each rollout.
 Json new_rl(const NewWish& wish, const PresetStore& presets) {
   constexpr int kMostGenerations = 16;
-  const ServingSpec spec = service_to_fit(wish, presets);
-  const std::optional<FittingReplica> fits = smallest_replica(spec);
-  if (!fits || fits->narrow || fits->pool.pipeline > 1) {
+  const std::vector<ServingPool> replicas = replicas_of(service_to_fit(wish, presets), 1);
+  if (replicas.empty()) {
     fail_option("--model", wish.model,
                 fmt::format("a model whose weights of 16 bits one {} holds", wish.node));
   }
@@ -262,7 +266,7 @@ Json new_rl(const NewWish& wish, const PresetStore& presets) {
                {"generations", generations},
                {"prompt_tokens", 200},
                {"responses", {{"mean", 1000}, {"most", 3500}}},
-               {"generation", {{"engine", "vllm"}, {"tensor", fits->pool.tensor}}}};
+               {"generation", {{"engine", "vllm"}, {"tensor", replicas.front().tensor}}}};
   return out;
 }
 

@@ -161,13 +161,13 @@ void hold_plan_threads(DocumentSubject& subject, LawBook& book,
                        const std::vector<std::string>& presets) {
   const Commands commands(subject, presets);
   const Said said =
-      commands.run({"plan", commands.file(), "--format", "json", "-j", "3", "--quiet"});
+      commands.run({"plan", commands.file(), "--format", "json", "-j", "2", "--quiet"});
   if (!answered("plan", said, book)) return;
   Json found = said.json(), expected = subject.answer();
   for (Json* const each : {&found, &expected}) {
     for (const char* member : {"lockstep_version", "plan"}) each->erase(member);
   }
-  book.same_text("the answer of plan on 3 threads and of the library on one", write_json(found),
+  book.same_text("the answer of plan on two threads and of the library on one", write_json(found),
                  write_json(expected));
 }
 

@@ -1,12 +1,16 @@
 #include "tools/laws/random_filling.hpp"
 
+#include <string>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/core/random.hpp"
 #include "sim/laws/draws.hpp"
+#include "sim/scenario/read_filling.hpp"
 
 namespace lockstep {
 namespace {
@@ -54,7 +58,14 @@ class FillingDraw : Draws {
 
 std::string random_filling(std::uint64_t seed, std::uint32_t number) {
   RandomStream random({.seed = seed, .trajectory = number, .purpose = kFillingDraws});
-  return write_json(FillingDraw(random).filling());
+  while (true) {
+    std::string text = write_json(FillingDraw(random).filling());
+    try {  // not where no node has what a pod asks for
+      (void)read_filling(JsonCursor::parse("random.json", text));
+      return text;
+    } catch (const InputError&) {
+    }
+  }
 }
 
 }  // namespace lockstep

@@ -27,9 +27,9 @@ class PlanDraw : Draws {
   explicit PlanDraw(RandomStream& random) : Draws(random) {}
 
   Json training() {
-    Json out{{"training", {{"tokens", one_of<std::string>({"5 G", "20 G", "100 G"}) + " tokens"}}},
+    Json out{{"training", {{"tokens", one_of<std::string>({"5 B", "20 B", "100 B"}) + " tokens"}}},
              {"limits", limits()},
-             {"samples", one_of<int>({2, 5, 10})},
+             {"samples", one_of<int>({10, 20})},
              {"seed", below(1000)},
              {"scenario", trained()}};
     if (once_in(2)) out["prefer"] = one_of<std::string>({"time", "energy", "gpus", "money"});

@@ -64,6 +64,39 @@ ServingPlanSpec shipped_plan() {
 
 }  // namespace
 
+TEST_CASE("serving plan: the capacity curve ends where the candidate has no more machines") {
+  ServingPlanSpec plan = shipped_plan();
+  plan.map = {};
+  plan.two_pools = false;
+  plan.candidates.resize(1);
+  plan.candidates[0].base.cluster.nodes = 3;
+  const ServingPlanReport report = evaluate_serving_plan(plan, {.jobs = 1});
+  REQUIRE(report.choice == 0);
+  CHECK(report.options[0].sized.best.gpus() > 12);  // so that twice as many are not there
+  REQUIRE(report.curve.size() >= 2);
+  for (const ServingTrial& trial : report.curve) CHECK(trial.gpus() <= 24);
+}
+
+TEST_CASE("serving plan: of two pools prompts take a wider replica where the narrowest fails") {
+  // Alone, two GPUs prefill these hundred prompts in time; a longer load of whole requests needs
+  // four, and half the rate is served by what serves all of it.
+  for (const double rate : {15.0, 7.5}) {
+    CAPTURE(rate);
+    const std::string text = R"({"pools": "two", "scenario": {"model": "llama3_70b", "serving": {
+      "load": {"rate": )" + std::to_string(rate) +
+                             R"(, "requests": 100,
+        "input": {"mean": 300, "sigma": 0.6, "most": 6000},
+        "output": {"mean": 50, "sigma": 0.6, "most": 800}},
+      "pools": {"both": {"engine": "sglang"}}, "seed": 972,
+      "objectives": {"ttft_p90": "500 ms"}}},
+      "candidates": [{"name": "b", "scenario": {"cluster": {"node": "dgx_h100", "nodes": 1}}}]})";
+    const ServingPlanSpec plan =
+        read_serving_plan(JsonCursor::parse("plan.json", text), test::presets());
+    const ServingPlanReport report = evaluate_serving_plan(plan, {.jobs = 1});
+    CHECK(report.options[0].sized.possible);
+  }
+}
+
 TEST_CASE("least_that_keeps: what trying every number finds, few first or most first") {
   for (int most = 0; most <= 70; ++most) {
     for (int from = 1; from <= most + 1; ++from) {
