@@ -20,8 +20,9 @@ bool is_better(const ServingTrial& a, const ServingTrial& b) {
 /// Looks for the least replicas of one pool after the other layout, beside pools that stay.
 class PoolSizer {
  public:
-  PoolSizer(const ServingTrials& trials, Pools beside)
-      : trials_(trials), beside_(std::move(beside)) {
+  /// What was `found` before stays unless a layout takes less.
+  PoolSizer(const ServingTrials& trials, Pools beside, SizedService found = {})
+      : trials_(trials), beside_(std::move(beside)), out_(std::move(found)) {
     for (const ServingPool& pool : beside_) taken_ += pool.replicas * pool.gpus();
   }
 
@@ -51,7 +52,6 @@ class PoolSizer {
     out_.interrupted = trials_.stopped();
     return std::move(out_);
   }
-  [[nodiscard]] bool possible() const { return out_.possible; }
 
  private:
   const ServingTrials& trials_;
@@ -107,50 +107,52 @@ SizedService size_one_pool(const ServingTrials& trials, const Pools& layouts) {
 namespace {
 
 /// Decoding beside the pool for prompts, which has up to four replicas more than its own limit
-/// takes: what is asked of whole requests may need prompts to be done sooner.
-SizedService size_beside(const ServingTrials& trials, const ServingPool& prompts,
-                         const Pools& layouts) {
-  SizedService out;
+/// takes: what is asked of whole requests may need prompts to be done sooner, and where they are,
+/// decoding may take less. What was found before stays unless this takes less.
+void size_beside(const ServingTrials& trials, const ServingPool& prompts, const Pools& layouts,
+                 SizedService& found) {
   for (const int more : {0, 1, 2, 4}) {
+    if (found.interrupted) return;
     Pools beside = named({prompts}, "prefill");
     beside[0].replicas += more;
-    PoolSizer sizer(trials, beside);
+    PoolSizer sizer(trials, beside, std::move(found));
     for (const ServingPool& layout : named(layouts, "decode")) {
       if (trials.stopped()) break;
       sizer.look_at(layout);
     }
-    const int before = out.trials;
-    out = sizer.take();
-    out.trials += before;
-    if (out.possible || out.interrupted) break;
+    found = sizer.take();
   }
-  return out;
 }
 
-bool same_layout(const ServingPool& a, const ServingPool& b) {
-  return a.tensor == b.tensor && a.pipeline == b.pipeline && a.attention_data == b.attention_data &&
-         a.expert == b.expert;
+/// The least replicas of each layout that keep what prompts alone are asked for, those with the
+/// least GPUs first.
+Pools sized_prompts(const ServingTrials& trials, const Pools& layouts, int& count) {
+  const ServingSpec alone = prompts_alone(trials.base());
+  const ServingTrials prompts(alone, [&] { return trials.stopped(); }, end_with_first_tokens);
+  Pools out;
+  for (const ServingPool& layout : layouts) {
+    const SizedService sized = size_one_pool(prompts, {layout});
+    count += sized.trials;
+    if (sized.possible) out.push_back(sized.best.pools.front());
+  }
+  std::ranges::stable_sort(out, {},
+                           [](const ServingPool& pool) { return pool.replicas * pool.gpus(); });
+  return out;
 }
 
 }  // namespace
 
 SizedService size_two_pools(const ServingTrials& trials, const Pools& layouts) {
-  const ServingSpec alone = prompts_alone(trials.base());
-  const ServingTrials prompts(alone, [&] { return trials.stopped(); }, end_with_first_tokens);
   SizedService out;
+  int prompts = 0;
   // The layout that takes least for prompts may leave decoding too little, in time or GPUs.
-  Pools left = layouts;
-  while (!left.empty() && !out.possible && !trials.stopped()) {
-    const int before = out.trials;
-    out = size_one_pool(prompts, left);
-    out.trials += before;
-    if (!out.possible) break;
-    const ServingPool first = out.best.pools.front();
-    const int with_prompts = out.trials;
-    out = size_beside(trials, first, layouts);
-    out.trials += with_prompts;
-    std::erase_if(left, [&](const ServingPool& layout) { return same_layout(layout, first); });
+  for (const ServingPool& first : sized_prompts(trials, layouts, prompts)) {
+    if (trials.stopped()) break;
+    size_beside(trials, first, layouts, out);
   }
+  out.layouts = static_cast<int>(layouts.size());
+  out.trials += prompts;
+  out.interrupted = trials.stopped();
   return out;
 }
 

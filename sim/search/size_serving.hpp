@@ -22,7 +22,8 @@ SizedService size_one_pool(const ServingTrials& trials, const std::vector<Servin
 
 /// A pool for prompts and one that decodes. As prompts never wait for decoding, their pool is sized
 /// first, by the time to the first token (or that to the last one) of requests that end with it;
-/// then the other, for the whole load.
+/// then the other, for the whole load. Each layout for prompts is tried, since the one that takes
+/// least may leave decoding too little time.
 SizedService size_two_pools(const ServingTrials& trials, const std::vector<ServingPool>& layouts);
 
 /// How GPUs fail, and how sure it must be that enough replicas are up.

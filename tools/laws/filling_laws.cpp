@@ -48,11 +48,12 @@ void hold_filling_books(DocumentSubject& subject, LawBook& book) {
     const double allocated = part_of(policy, "allocated");
     book.same(name + ": mean of all orders", allocated, sum / static_cast<double>(seeds.size()),
               kPrinted);
-    book.at_most(name + ": allocated and of no use", allocated + part_of(policy, "fragmented"), 1,
-                 kPrinted);
-    // Means over arrivals within half a percent of the GPUs of each step of what is asked for.
-    const Json& series = policy.at("allocated_by_asked");
+    // Means over arrivals within half a percent of the GPUs of each step of what is asked for; what
+    // is of no use is counted once.
     constexpr double kAround = 0.005;
+    book.at_most(name + ": allocated and of no use", allocated + part_of(policy, "fragmented"),
+                 1 + kAround, kPrinted);
+    const Json& series = policy.at("allocated_by_asked");
     for (std::size_t i = 0; i < series.size(); ++i) {
       const double asked = static_cast<double>(i + 1) * kFillingStep + kAround;
       book.at_most(fmt::format("{}: allocated where {:.3g} is asked for", name, asked),

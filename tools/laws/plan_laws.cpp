@@ -231,8 +231,14 @@ constexpr InputEffect kEffects[] = {
     {"recovery", "time_s"},         {"price", "usd"},      {"tariff", "usd"}};
 
 /// A run whose failures fall at other moments may be over sooner by chance, which is named up to
-/// this share.
+/// this share, or as far as its samples lie apart.
 constexpr double kChanceOfRuns = 0.02;
+double chance_of(const Json& candidate, const char* measure) {
+  if (!candidate.contains(measure)) return kChanceOfRuns;
+  const Json& spread = candidate.at(measure);
+  const double apart = number_of(spread, "p95") - number_of(spread, "p05");
+  return std::max(kChanceOfRuns, apart / number_of(spread, "p50"));
+}
 
 /// Each candidate when one input alone is at its 5th and at its 95th percentile.
 void hold_plan_inputs(DocumentSubject& subject, LawBook& book) {
@@ -245,7 +251,8 @@ void hold_plan_inputs(DocumentSubject& subject, LawBook& book) {
       const double high = number_of(swing.at("at_high"), effect->measure);
       book.no_worse(
           fmt::format("{}: {} by {}", candidate_name(*each), effect->measure, effect->input),
-          effect->better ? high : low, effect->better ? low : high, 0, kChanceOfRuns);
+          effect->better ? high : low, effect->better ? low : high, 0,
+          chance_of(*each, effect->measure));
     }
   }
   if (book.comparisons() == 0) book.does_not_apply("nothing is uncertain");
