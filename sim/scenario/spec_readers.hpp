@@ -33,9 +33,6 @@ void leave_partial_graphs(StackSpec& stack);
 void declare_switches(const DeclaredMembers& member, StackSwitches& out);
 /// What a stack's user taught it, by lockstep learn.
 void declare_learnt(const DeclaredMembers& member, std::vector<LearntLevel>& out);
-/// The same in a scenario's own stack, with the sentence that lockstep learn writes above it.
-void declare_taught(const DeclaredMembers& member, std::string& about,
-                    std::vector<LearntLevel>& out);
 void declare_operator_costs(const DeclaredMembers& member, OperatorCosts& out);
 void declare_fabric(const DeclaredMembers& member, const PresetStore& presets, FabricSpec& out);
 void declare_attention_kernel(const DeclaredMembers& member, AttentionConstants& out);

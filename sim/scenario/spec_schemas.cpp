@@ -72,13 +72,13 @@ Json scenario_itself(const PresetStore& presets, QuantityBounds bounds) {
       [](const DeclaredMembers& object) {
         StackSpec spec;
         StackSwitches switches;
-        std::string framework, about;
+        std::string framework;
         object.optional("framework", framework,
                         "In place of a preset: the stack is composed from what this one does, "
                         "without what was fitted to runs of it: lockstep list stacks");
         declare_switches(object, switches);
         declare_stack(object, spec);
-        declare_taught(object, about, spec.learnt);
+        declare_learnt(object, spec.learnt);
       },
       [](const JsonCursor&) {});
   declare_stragglers(member, draft);

@@ -160,8 +160,7 @@ void change_stack(const JsonCursor& from, const PresetStore& presets, ScenarioDr
   const StackSpec before = draft.stack;
   declare_stack({from, Extent::changes}, draft.stack);
   note_gradients(from, draft.stack);
-  std::string about;
-  declare_taught({from, Extent::changes}, about, draft.stack.learnt);
+  declare_learnt({from, Extent::changes}, draft.stack.learnt);
   from.finish();
   // Steps that taught a stack were run with what it changes, and on software that ran them.
   if (from.find("learnt")) {

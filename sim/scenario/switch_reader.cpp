@@ -250,10 +250,4 @@ void declare_learnt(const DeclaredMembers& member, std::vector<LearntLevel>& out
       });
 }
 
-void declare_taught(const DeclaredMembers& member, std::string& about,
-                    std::vector<LearntLevel>& out) {
-  member.optional("about", about, "Beside \"learnt\": which steps taught it");
-  declare_learnt(member, out);
-}
-
 }  // namespace lockstep

@@ -79,11 +79,14 @@ void hold_option_parts(DocumentSubject& subject, LawBook& book) {
 // --- exactness ---------------------------------------------------------------------------------
 
 void hold_asked_twice(DocumentSubject& subject, LawBook& book) {
-  book.same_text("the answer", write_json(subject.ask(subject.document())),
-                 write_json(subject.answer()));
+  const Json& answer = subject.answer();
+  book.same_text("the answer", write_json(subject.ask(subject.document())), write_json(answer));
 }
 
-void same_options(const Json& found, const Json& expected, LawBook& book) {
+/// The options of another document of the plan are those of the plan.
+void same_options(DocumentSubject& subject, const Json& document, LawBook& book) {
+  const Json& expected = subject.answer();
+  const Json found = subject.ask(document);
   for (const Json& each : found.at("options")) {
     const Json* const there = option_like(expected, each);
     book.holds(option_words(each) + " is an option of both", there != nullptr);
@@ -97,7 +100,7 @@ void hold_order(DocumentSubject& subject, LawBook& book) {
   if (candidates.size() < 2) return book.does_not_apply("one candidate");
   Json turned = subject.document();
   std::reverse(turned["candidates"].begin(), turned["candidates"].end());
-  same_options(subject.ask(turned), subject.answer(), book);
+  same_options(subject, turned, book);
 }
 
 void hold_alone(DocumentSubject& subject, LawBook& book) {
@@ -105,7 +108,7 @@ void hold_alone(DocumentSubject& subject, LawBook& book) {
   if (candidates.size() < 2) return book.does_not_apply("one candidate");
   Json alone = subject.document();
   alone["candidates"] = Json::array({candidates.back()});
-  same_options(subject.ask(alone), subject.answer(), book);
+  same_options(subject, alone, book);
 }
 
 void hold_threads(DocumentSubject& subject, LawBook& book,
@@ -131,8 +134,9 @@ bool same_way(const Json& a, const Json& b) { return a.at("pools") == b.at("pool
 void hold_half_prices(DocumentSubject& subject, LawBook& book) {
   Json cheaper = subject.document();
   if (halve_prices(cheaper) == 0) return book.does_not_apply("nothing has a price");
+  const std::vector<const Json*> all = possible_options(subject.answer());
   const Json answer = subject.ask(cheaper);
-  for (const Json* const before : possible_options(subject.answer())) {
+  for (const Json* const before : all) {
     const Json* const after = option_like(answer, *before);
     book.holds(option_words(*before) + ": the same machines at half the prices",
                after != nullptr && after->at("possible") == true && same_way(*after, *before));
@@ -149,10 +153,12 @@ void hold_half_prices(DocumentSubject& subject, LawBook& book) {
 /// take a little more.
 constexpr double kSearched = 0.15;
 
-/// No option of `easier` takes more GPUs, and what was possible is.
-void hold_no_more_gpus(const Json& easier, const Json& answer, std::string_view what,
+/// No option of an easier `document` takes more GPUs, and what was possible is.
+void hold_no_more_gpus(DocumentSubject& subject, const Json& document, std::string_view what,
                        LawBook& book) {
-  for (const Json* const before : possible_options(answer)) {
+  const std::vector<const Json*> all = possible_options(subject.answer());
+  const Json easier = subject.ask(document);
+  for (const Json* const before : all) {
     const Json* const after = option_like(easier, *before);
     const bool possible = after != nullptr && after->at("possible") == true;
     book.holds(fmt::format("{}: possible {}", option_words(*before), what), possible);
@@ -180,7 +186,7 @@ void hold_looser(DocumentSubject& subject, LawBook& book) {
       }
     }
   });
-  hold_no_more_gpus(subject.ask(looser), subject.answer(), "with limits twice as loose", book);
+  hold_no_more_gpus(subject, looser, "with limits twice as loose", book);
 }
 
 void hold_half_rate(DocumentSubject& subject, LawBook& book) {
@@ -193,7 +199,7 @@ void hold_half_rate(DocumentSubject& subject, LawBook& book) {
     ++rates;
   });
   if (rates == 0) return book.does_not_apply("requests come at no rate");
-  hold_no_more_gpus(subject.ask(slower), subject.answer(), "at half the rate", book);
+  hold_no_more_gpus(subject, slower, "at half the rate", book);
 }
 
 // --- what is chosen ----------------------------------------------------------------------------
