@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/json_text.hpp"
+#include "models/base/key_examples.hpp"
 #include "models/base/write_json.hpp"
 
 namespace lockstep {
@@ -52,6 +53,14 @@ InputProblem problem_of(std::string file, const std::vector<MissingKey>& keys) {
     const bool last = &key == &missing.back().first;
     names += (names.empty() ? "" : last ? " and " : ", ") + in_quotes(name);
     if (!example.is_null()) examples[name] = example;
+  }
+  // Where all that is needed is missing, the example has what is sensible beside it.
+  const std::string_view whole = one ? object_example(object) : std::string_view{};
+  if (missing.size() > 1 && !whole.empty()) {
+    const Json example = Json::parse(whole);
+    const bool has_all =
+        std::ranges::all_of(missing, [&](const auto& m) { return example.contains(m.first.key); });
+    if (has_all) examples = example;
   }
   std::string allowed = std::string("an object with ") + (missing.size() == 1 ? "it" : "them");
   if (!examples.empty()) allowed += ", such as " + write_json(examples);

@@ -42,7 +42,7 @@ std::optional<double> unless_over(double done_share) {
 
 const FieldTable<JobOfSeveral>& shared_job_power_fields() {
   using Of = JobOfSeveral;
-  const auto owned = [](double SharedJobPower::*which) {
+  const auto owned = [](double SharedJobPower::* which) {
     return [which](const Of& j) -> std::optional<double> {
       if (!prices_machines(*j.prices)) return std::nullopt;
       return j.power->*which;
@@ -69,7 +69,7 @@ const FieldTable<JobOfSeveral>& shared_job_power_fields() {
 
 const FieldTable<JobOfSeveral>& job_fields() {
   using Of = JobOfSeveral;
-  const auto of_training = [](double SharedJobResult::*which) {
+  const auto of_training = [](double SharedJobResult::* which) {
     return [which](const Of& j) {
       return j.training != nullptr ? std::optional(j.training->*which) : std::nullopt;
     };
@@ -284,19 +284,16 @@ const FieldTable<SharedAnswer>& shared_fields() {
         .list("transfers", "Transfers, the most slowed first.", transfer_fields(), transfers_of)
         .add("links_used", "Links that carried anything.",
              [](const Of& a) { return a.result.congestion.links_used; })
-        .list(
-            "links", "The most telling of them, fullest first.", link_fields(),
-            [](const Of& a) -> const auto& { return a.result.congestion.links; })
-        .list(
-            "events", "What happened to the fabric.", event_fields(),
-            [](const Of& a) -> const auto& { return a.result.congestion.events; })
+        .list("links", "The most telling of them, fullest first.", link_fields(),
+              [](const Of& a) -> const auto& { return a.result.congestion.links; })
+        .list("events", "What happened to the fabric.", event_fields(),
+              [](const Of& a) -> const auto& { return a.result.congestion.events; })
         .add("notes", "Approximations that were made.",
              [](const Of& a) { return a.result.congestion.notes; })
         .add("assumptions", "What was assumed where the scenario says nothing.",
              [](const Of& a) { return a.scenario.assumptions; })
-        .object(
-            "hashing", "Draws of the paths' hashes, where there are any.", draw_fields(),
-            [](const Of& a) -> const auto& { return a.hash; });
+        .object("hashing", "Draws of the paths' hashes, where there are any.", draw_fields(),
+                [](const Of& a) -> const auto& { return a.hash; });
     add_written(out, [](const Of& a) -> const WrittenScenario& { return a.written; });
     return out;
   }();

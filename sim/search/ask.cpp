@@ -222,9 +222,12 @@ std::string about(const Ask& ask, const TuneResult& found, const std::vector<std
                          counted(node.gpus, "GPU"), scenario.gpus(), node.nvlink_domain);
     }
   }
-  const bool safer = found.best.front().step_s > (1 + kTie) * found.fastest_s;
-  out += safer ? " The layout is the fastest that surely fits in memory."
-               : " The layout is the fastest that fits in memory.";
+  const double step_s = found.best.front().step_s;
+  const bool safer = step_s > (1 + kTie) * found.fastest_s;
+  out +=
+      fmt::format(" The layout is {} that {}fits in memory.",
+                  step_s > found.fastest_s && !safer ? "within 1 % of the fastest" : "the fastest",
+                  safer ? "surely " : "");
   return out;
 }
 

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kAskedTokensPerStep = 4 << 20;  // of a step
+constexpr std::int64_t kAskedTokensPerStep = 4 << 20;            // of a step
 constexpr std::int64_t kAskedTokensPerRefiningStep = 512 << 10;  // where only adapters are trained
 
 /// Which option gave the value at a pointer of the scenario.

@@ -107,11 +107,13 @@ TEST_CASE("run: of reinforcement learning too, failures and an end are asked for
   const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/rl/grpo-llama3-8b-colocated.json";
   const Ran ran = lockstep_with({"run", file, "--set", "run={}"});
   CHECK(ran.exit == Exit::bad_input);
+  // With a checkpoint, without which every failure starts the run again.
   CHECK(ran.err ==
         file +
-            "#/run: found an object without \"reliability\" and \"duration\"; allowed: an "
-            "object with them, such as {\"reliability\":\"llama3_54_days\",\"duration\":"
-            "\"30 d\"}\n");
+            "#/run: found an object without \"reliability\" and \"duration\"; allowed: an object "
+            "with them, such as {\"duration\":\"30 d\",\"reliability\":\"llama3_54_days\","
+            "\"checkpoint\":{\"to\":\"storage\",\"interval\":\"30 min\",\"storage\":"
+            "\"minio_nvme\"}}\n");
 }
 
 TEST_CASE("run: unknown keys come before missing ones, and missing ones together") {

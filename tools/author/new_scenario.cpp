@@ -260,7 +260,7 @@ Json new_rl(const NewWish& wish, const PresetStore& presets) {
   const int generations = std::gcd(sequences, kMostGenerations);
   out["batch"]["micro"] = 1;
   out["recompute"] = "full";
-  out.erase("training");
+  for (const char* of_training : {"training", "price"}) out.erase(of_training);
   out["rl"] = {{"algorithm", "grpo"},
                {"prompts", sequences / generations},
                {"generations", generations},

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "models/base/input_error.hpp"
@@ -59,6 +61,7 @@ Explorer::Explorer(const std::string& file, const std::string& text,
   scenario_.erase("expect");  // it was measured of the job as it is
   const auto layout = scenario_.find("parallelism");
   fills_cluster_ = fills_cluster(*read.job);
+  gpus_ = read.job->gpus();
   if (layout != scenario_.end() && layout->is_object() && fills_cluster_) layout->erase("data");
 }
 
@@ -71,12 +74,27 @@ bool Explorer::reads(const std::string& text) const {
   }
 }
 
+void Explorer::set_replicas(const ExploreState& state, Json& scenario) const {
+  Json& layout = scenario["parallelism"];
+  // Other servers than those that the job takes a part of are taken whole, and so they are where
+  // another layout does not share that part out.
+  const bool whole =
+      state.contains("cluster.nodes") || state.contains("cluster.node") || state.contains("model");
+  int replica = 1;
+  for (const char* width : {"tensor", "context", "pipeline"}) {
+    const auto chosen = state.find(fmt::format("parallelism.{}", width));
+    replica *= chosen != state.end() ? std::stoi(chosen->second) : layout.value(width, 1);
+  }
+  if (whole || replica < 1 || gpus_ % replica != 0) {
+    layout.erase("data");
+  } else {
+    layout["data"] = gpus_ / replica;
+  }
+}
+
 JsonCursor Explorer::changed(const ExploreState& state) const {
   Json scenario = scenario_;
-  // Other servers than those that a job takes a part of are taken whole.
-  if (!fills_cluster_ && state.contains("cluster.nodes") && scenario.contains("parallelism")) {
-    scenario["parallelism"].erase("data");
-  }
+  if (!fills_cluster_ && scenario.contains("parallelism")) set_replicas(state, scenario);
   return JsonCursor::parse(file_, write_json(scenario), JsonStyle::plain,
                            sets_of(state, controls_));
 }

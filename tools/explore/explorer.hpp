@@ -74,6 +74,8 @@ class Explorer {
 
  private:
   [[nodiscard]] bool reads(const std::string& text) const;
+  /// Of a job on a part of its servers: replicas on as many GPUs as before, or on all of them.
+  void set_replicas(const ExploreState& state, nlohmann::ordered_json& scenario) const;
   [[nodiscard]] JsonCursor changed(const ExploreState& state) const;
   [[nodiscard]] std::optional<Scenario> job_of(const ExploreState& state) const;
   [[nodiscard]] FollowedJob whole(const ExploreState& state, std::string_view moved) const;
@@ -86,6 +88,7 @@ class Explorer {
   std::string name_;
   std::string file_;           ///< explore.json in the folder of the scenario
   bool fills_cluster_ = true;  ///< so that the number of replicas follows from its GPUs
+  int gpus_ = 0;               ///< of the job as it is before anything is moved
   nlohmann::ordered_json scenario_;
 };
 

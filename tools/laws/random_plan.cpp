@@ -33,6 +33,7 @@ class PlanDraw : Draws {
              {"seed", below(1000)},
              {"scenario", trained()}};
     if (once_in(2)) out["prefer"] = one_of<std::string>({"time", "energy", "gpus", "money"});
+    if (once_in(4)) add_regions(out);
     Json candidates = Json::array();
     for (int i = 0, count = 1 + below(3); i < count; ++i) candidates.push_back(machine(i));
     out["candidates"] = std::move(candidates);
@@ -50,16 +51,23 @@ class PlanDraw : Draws {
     if (once_in(6)) {
       out["map"] = {{"input", {500}}, {"output", {50, 200}}, {"rate", {2}}, {"requests", 100}};
     }
+    const bool rents = once_in(2);
     Json candidates = Json::array();
     for (int i = 0, count = 1 + below(2); i < count; ++i) {
-      candidates.push_back(
-          {{"name", std::string(1, static_cast<char>('a' + i))},
-           {"scenario",
-            {{"cluster",
-              {{"node", one_of<std::string>({"dgx_h100", "dgx_b200", "dgx_a100_80gb"})},
-               {"nodes", one_of<int>({1, 2, 4})},
-               {"fabric", one_of<std::string>({"rail_optimised", "fat_tree"})}}},
-             {"price", {{"usd_per_gpu_hour", one_of<double>({1.5, 2.5, 4})}}}}}});
+      Json scenario{{"cluster",
+                     {{"node", one_of<std::string>({"dgx_h100", "dgx_b200", "dgx_a100_80gb"})},
+                      {"nodes", one_of<int>({1, 2, 4})},
+                      {"fabric", one_of<std::string>({"rail_optimised", "fat_tree"})}}}};
+      if (rents) {
+        scenario["price"] = {{"usd_per_gpu_hour", one_of<double>({1.5, 2.5, 4})}};
+      } else {
+        scenario["cost"] = {{"usd_per_gpu", one_of<double>({20'000, 40'000})},
+                            {"usd_per_node", 60'000},
+                            {"usd_per_kwh", 0.1},
+                            {"years", 4}};
+      }
+      candidates.push_back({{"name", std::string(1, static_cast<char>('a' + i))},
+                            {"scenario", std::move(scenario)}});
     }
     out["candidates"] = std::move(candidates);
     return out;
@@ -111,23 +119,85 @@ class PlanDraw : Draws {
              {"nodes", one_of<std::vector<int>>({{4}, {8}, {2, 4}, {4, 16}})},
              {"scenario", std::move(scenario)}};
     if (once_in(4)) out["layout"] = "tuned";
+    if (owns && once_in(2)) add_lots(out);
+    if (once_in(4)) {
+      out["then"] = Json::array({{{"name", "refinement"},
+                                  {"tokens", "1 B tokens"},
+                                  {"machines", "kept"},
+                                  {"scenario", {{"batch", {{"sequences", 64}}}}}}});
+    }
     return out;
   }
+  /// Its machines come in lots; those of one size alone.
+  void add_lots(Json& candidate) {
+    const int nodes = candidate["nodes"].back();
+    candidate["nodes"] = {nodes};
+    candidate["scenario"].erase("cost");
+    const int first = once_in(2) ? nodes : nodes / 2;
+    Json lots = Json::array({lot("first", first)});
+    if (first < nodes || once_in(3)) lots.push_back(lot("second", nodes - first + 1));
+    candidate["scenario"]["run"] = {{"purchase",
+                                     {{"interest", one_of<std::string>({"0 %", "8 %"})},
+                                      {"deposit", one_of<std::string>({"0 %", "30 %"})},
+                                      {"loses", "35 %"},
+                                      {"staff_usd_per_month", one_of<int>({0, 20'000})},
+                                      {"lots", std::move(lots)}}}};
+  }
+  Json lot(const char* name, int nodes) {
+    const auto terms =
+        one_of<std::string>({"buy", "buy", "lease", "reserved", "on_demand", "spot"});
+    Json out{{"name", name}, {"terms", terms}, {"nodes", nodes}};
+    if (once_in(2)) out["lead_time"] = one_of<std::string>({"2 d", "20 d"});
+    if (once_in(3)) out["ordered"] = "5 d";
+    if (terms == "buy" || terms == "lease") {
+      out["usd_per_node"] = 300'000;
+    } else {
+      out["usd_per_gpu_hour"] = one_of<double>({1, 3});
+    }
+    if (terms == "lease" || terms == "reserved") {
+      out["term"] = one_of<std::string>({"30 d", "365 d"});
+    }
+    if (terms == "lease" && once_in(2)) out["residual"] = "30 %";
+    if (terms == "spot" && once_in(2)) out["taken_away"] = "10 d";
+    return out;
+  }
+  /// Two places, in the first of which the data lies.
+  void add_regions(Json& plan) {
+    Json regions = Json::array();
+    for (const char* name : {"here", "there"}) {
+      Json region{{"name", name},
+                  {"latency", one_of<std::string>({"5 ms", "60 ms"})},
+                  {"bandwidth", one_of<std::string>({"10 Gb/s", "100 Gb/s"})},
+                  {"egress_usd_per_gb", 0.02}};
+      region["scenario"] = {{"cost", {{"usd_per_kwh", one_of<double>({0.05, 0.2})}}},
+                            {"power", {{"outside_celsius", one_of<int>({5, 30})}}}};
+      regions.push_back(std::move(region));
+    }
+    plan["regions"] = std::move(regions);
+    plan["data"] = {{"bytes", one_of<std::string>({"1 TB", "100 TB"})}, {"regions", {"here"}}};
+    if (once_in(2)) plan["data"]["may_leave"] = {"there"};
+  }
   Json served() {
-    Json load{{"rate", one_of<double>({1, 4, 15})},
-              {"requests", one_of<int>({100, 300})},
+    Json load{{"requests", one_of<int>({100, 300})},
               {"input", {{"mean", one_of<int>({300, 1500})}, {"sigma", 0.6}, {"most", 6000}}},
               {"output", {{"mean", one_of<int>({50, 200})}, {"sigma", 0.6}, {"most", 800}}}};
+    if (once_in(4)) {
+      load["clients"] = one_of<int>({4, 32});
+    } else {
+      load["rate"] = one_of<double>({1, 4, 15});
+    }
+    const auto engine = one_of<std::string>({"vllm", "sglang", "tensorrt_llm"});
     Json out{{"load", std::move(load)},
              {"weights", one_of<std::string>({"bf16", "fp8"})},
-             {"pools", {{"both", {{"engine", one_of<std::string>({"vllm", "sglang"})}}}}},
+             {"pools", {{"both", {{"engine", engine}}}}},
              {"seed", below(1000)}};
     out["objectives"] = one_of<Json>({{{"ttft_p99", "2 s"}, {"tpot_p99", "50 ms"}},
                                       {{"ttft_p90", "500 ms"}},
                                       {{"tpot_p50", "20 ms"}},
                                       {{"ttft", "2 s"}, {"tpot", "60 ms"}, {"attained", "90 %"}}});
-    return {{"model", one_of<std::string>({"llama3_8b", "llama3_8b", "llama3_70b"})},
-            {"serving", std::move(out)}};
+    return {
+        {"model", one_of<std::string>({"llama3_8b", "llama3_8b", "llama3_70b", "qwen3_30b_a3b"})},
+        {"serving", std::move(out)}};
   }
 };
 

@@ -243,6 +243,7 @@ std::optional<Json> service_of_option(const Json& plan, const Json& option) {
   Json out = plan.contains("scenario") ? plan.at("scenario") : Json::object();
   if (candidate->contains("scenario")) merge_changes(out, candidate->at("scenario"));
   if (!out.contains("serving") || !out["serving"].contains("load")) return std::nullopt;
+  if (out.contains("cost") && !out.contains("power")) out["power"] = Json::object();
   Json& serving = out["serving"];
   if (!serving["load"].contains("rate")) return std::nullopt;
   serving["load"]["requests"] = option.at("requests");
@@ -272,10 +273,14 @@ void hold_services(DocumentSubject& subject, LawBook& book,
     if (!answered("run", said, book)) return;
     const Json run = said.json();
     for (const char* name : {"ttft_p99_s", "tpot_p99_s"}) {
-      book.same(fmt::format("{}: {} of run", option_words(*option), name), number_in(*option, name),
-                number_in(run, name), kPrinted);
+      const Json &planned = option->at(name), &found = run.at(name);
+      book.holds(fmt::format("{}: {} is in both, or in neither", option_words(*option), name),
+                 planned.is_number() == found.is_number());
+      if (!planned.is_number() || !found.is_number()) continue;
+      book.same(fmt::format("{}: {} of run", option_words(*option), name), planned.get<double>(),
+                found.get<double>(), kPrinted);
     }
-    if (option->at("billed") != "rent") continue;
+    if (option->at("billed") != "rent" || !option->at(kRate).is_number()) continue;
     // Both are for an hour of its GPUs: the plan's figures are of a service that goes on.
     const double gpus = number_in(*option, "gpus");
     book.same(option_words(*option) + ": what an hour costs, spares with it",

@@ -15,8 +15,8 @@
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/cli.hpp"
 #include "tools/console/work_budget.hpp"
+#include "tools/lockstep/cli.hpp"
 #include "tools/views/tables/referee_table.hpp"
 
 namespace lockstep {

@@ -55,12 +55,12 @@ constexpr std::pair<AnswerKind, std::uint32_t> kTried[] = {
 TEST_CASE("random scenarios: no law is broken" * doctest::skip(test::kSlowBuild)) {
   for (const auto& [kind, count] : kTried) {
     CAPTURE(name_of(kind));
-    const RandomCertificate certificate = random_certificate(
-        {.seed = test::test_seed() + 71,
-         .count = test::thorough() ? count : count / 3,
-         .kind = kind,
-         .threads = 2},
-        product_laws());
+    const RandomCertificate certificate =
+        random_certificate({.seed = test::test_seed() + 71,
+                            .count = test::thorough() ? count : count / 3,
+                            .kind = kind,
+                            .threads = 2},
+                           product_laws());
     for (const BrokenScenario& each : certificate.broken) {
       FAIL_CHECK(each.number << " breaks " << each.law << ": " << each.first.what << ": "
                              << each.first.found << ", expected " << each.first.expected << "\n"

@@ -132,6 +132,13 @@ TEST_CASE("explore: a job on a part of one server takes whole ones where their n
   CHECK(moved.at("said") == "data width 4 -> 16 follows");
   CHECK(Json::parse(explorer.answer(followed_state_of(moved.at("state")))).at("gpus") == 16);
   CHECK(followed_positions(explorer, "cluster.nodes").size() >= 5);
+  // Another width shares the same GPUs out.
+  const Json wider = Json::parse(explorer.moved({}, {"parallelism.tensor", "2"}));
+  CHECK(wider.at("said").get<std::string>().starts_with("data width 4 -> 2"));
+  CHECK(Json::parse(explorer.answer(followed_state_of(wider.at("state")))).at("gpus") == 4);
+  for (const Json& position : followed_positions(explorer, "parallelism.tensor")) {
+    CHECK_FALSE(position.contains("error"));
+  }
 }
 
 TEST_CASE("explore: another model's layout is searched where the present one does not fit it") {

@@ -305,6 +305,12 @@ TEST_CASE("pages of searches, differences, plans and weeks: inputs, assumptions 
   has_all(page_written({"run", step, "--vary", "cluster.node=dgx_b200,dgx_h100", "--allow-oom"}),
           {"What was varied", "dgx_b200, dgx_h100", "Inputs", "Assumed", "Sources"});
   has_all(page_written({"run", step, "--scaling", "8,16"}), of_step);
+  const std::string weeks = page_written(
+      {"run", step, "--scaling", "8,16", "--set", "price.usd_per_gpu_hour=2", "--set",
+       R"(run={"reliability": "llama3_54_days", "duration": "5 d", "trajectories": 2})"});
+  has_all(weeks, {"Strong scaling", "Weak scaling", "Goodput", "Days", "Tokens trained",
+                  "Money of the run", "H100 equivalents", "Inputs", "run.reliability"});
+  CHECK(weeks.find("Energy per trillion") == std::string::npos);  // nothing is said of power
   has_all(page_written({"run", kScenarioFolder + "llama3-405b-54days.json", "--trajectories", "2"}),
           {"What was simulated", "Inputs", "run.reliability", "Assumed", "Sources"});
   has_all(page_written(

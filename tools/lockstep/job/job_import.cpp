@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
-#include "tools/console/shared_options.hpp"
 #include "tools/console/ask_options.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/views/launch/job_report.hpp"
 
 namespace lockstep {

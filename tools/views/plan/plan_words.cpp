@@ -210,6 +210,17 @@ std::string capital_words(const PlanResult& result) {
   return capital > 0 ? fmt::format("; {} of capital to be spent", plan_money(capital)) : "";
 }
 
+/// "; 32.0 M USD of it for terms of leases and reservations that go on when the work is done".
+std::string terms_words(const PlanResult& result) {
+  double left = 0;
+  for (const MonthMoney& month : result.expected.lots) left += month.terms_left;
+  return left > 0 ? fmt::format(
+                        "; {} of it for terms of leases and reservations that go on when "
+                        "the work is done",
+                        plan_money(left))
+                  : "";
+}
+
 /// Candidates of the front that keep the limits and beat the choice in something.
 std::string alternatives(const PlanAnswer& answer) {
   const PlanResult& chosen = answer.result(*answer.report.choice);
@@ -316,7 +327,8 @@ std::string plan_recommendation(const PlanAnswer& answer) {
   const PlanResult& best = answer.result(*answer.shown());
   const PlanCandidate& candidate = answer.candidate(*answer.shown());
   const std::string& name = candidate.name;
-  const std::string outcome = outcome_words(candidate, best) + capital_words(best);
+  const std::string outcome =
+      outcome_words(candidate, best) + terms_words(best) + capital_words(best);
   if (!report.choice) {
     return fmt::format(
         "No candidate keeps the limits in {} of all cases. The nearest is {}, in {}: {}.",

@@ -44,8 +44,10 @@ Html input_behind(const ExplainedInput& input) {
   std::string amount = input.written;
   if (amount.empty() && input.value) amount = amount_behind(input.path, *input.value, input.unit);
   if (amount.empty()) amount = "none";
-  return Html::markup("<li><strong>") + key_words(input.path) + Html::markup("</strong>") +
-         escaped(" " + amount) + Html::markup("<br><small>") + escaped(input.from) +
+  // Objects and lists stand as the scenario has them, to be copied.
+  const bool as_written = amount.starts_with('[') || amount.starts_with('{');
+  return Html::markup("<li><strong>") + key_words(input.path) + Html::markup("</strong> ") +
+         (as_written ? code(amount) : escaped(amount)) + Html::markup("<br><small>") + escaped(input.from) +
          Html::markup("</small></li>\n");
 }
 

@@ -1,6 +1,7 @@
 #include "tools/views/report/rl_page.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <vector>
 
@@ -104,10 +105,10 @@ std::vector<NamedWords> rl_words(const RlScenario& s, const RlReport& r) {
                                                   grouped(r.generation_gpus))
                                     : fmt::format("{}, shared", grouped(r.training_gpus)));
   add("Samples",
-      fmt::format("{} prompts of {} tokens, {} responses each of {:.0f} on average, {} at "
+      fmt::format("{} prompts of {} tokens, {} responses each of {} on average, {} at "
                   "most",
                   grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
-                  r.response_mean, grouped(r.response_most)));
+                  grouped(std::round(r.response_mean)), grouped(r.response_most)));
   if (!s.rl.algorithm->offline) {
     add("Engine",
         fmt::format("{} replicas of TP {} of {}, {:.0f} sequences at once, {} at most",

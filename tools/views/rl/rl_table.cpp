@@ -64,9 +64,9 @@ std::string title(const RlScenario& s, const RlResult& result, const TextStyle& 
   if (!offline) out += labelled_line("Pools", kLabels, pools_text(s, r));
   out += labelled_line(
       offline ? "Text" : "Rollout", kLabels,
-      fmt::format("{} prompts of {} tokens x {} responses of {:.0f} on average, {} at most",
+      fmt::format("{} prompts of {} tokens x {} responses of {} on average, {} at most",
                   grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
-                  r.response_mean, grouped(r.response_most)));
+                  grouped(std::round(r.response_mean)), grouped(r.response_most)));
   return out + labelled_line("Training", kLabels, update_words(s, r));
 }
 
