@@ -47,8 +47,8 @@ Html input_behind(const ExplainedInput& input) {
   // Objects and lists stand as the scenario has them, to be copied.
   const bool as_written = amount.starts_with('[') || amount.starts_with('{');
   return Html::markup("<li><strong>") + key_words(input.path) + Html::markup("</strong> ") +
-         (as_written ? code(amount) : escaped(amount)) + Html::markup("<br><small>") + escaped(input.from) +
-         Html::markup("</small></li>\n");
+         (as_written ? code(amount) : escaped(amount)) + Html::markup("<br><small>") +
+         escaped(input.from) + Html::markup("</small></li>\n");
 }
 
 Html run_behind(const NearbyRun& run) {
