@@ -99,7 +99,7 @@ std::string error_text(double error) {
   return text == "-0.0 %" ? "+0.0 %" : text;
 }
 std::string percent_text(double share) {
-  const std::string text = fmt::format("{:.1f} %", 100 * share);
+  std::string text = fmt::format("{:.1f} %", 100 * share);
   if (std::strtod(text.c_str(), nullptr) != 0) return text;
   // What is there is not nothing; nor is a sum's rounding something.
   constexpr double kNothing = 1e-9;

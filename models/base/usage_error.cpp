@@ -44,8 +44,8 @@ std::string did_you_mean(std::string_view found, std::span<const std::string> na
 
 int asked_count(std::string_view option, std::string_view text, int high) {
   int number = 0;
-  const char* last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
+  const char *const first = text.begin(), *const last = text.end();
+  const auto [end, error] = std::from_chars(first, last, number);
   if (error != std::errc{} || end != last || number < 1 || number > high) {
     throw UsageError(fmt::format("--{}: found {}; allowed: a whole number from 1 to {}", option,
                                  in_quotes(text), high));

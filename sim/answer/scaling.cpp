@@ -52,7 +52,7 @@ void fill_in_money(const CampaignResult& result, ScalingPoint& out) {
     out.usd = result.bill->cost.total_usd();
     out.usd_of = words_of(MoneyOf::owned, &prices);
   } else if (rent) {
-    out.usd = *rent;
+    out.usd = rent;
     out.usd_of = words_of(MoneyOf::rent, &prices);
   } else if (charged) {
     out.usd = result.bill->cost.total_usd();

@@ -97,7 +97,7 @@ void add_background(SharedChanges& out, const SharedScenario& shared) {
         {.words = fmt::format("half of the bytes of {}", traffic.name),
          .sets = {fmt::format("{}={} B", of("size"), number_text(traffic.size.base_units() / 2))}});
   }
-  if (shared.background.size() > 0) {
+  if (!shared.background.empty()) {
     out.push_back({.words = "no other traffic", .sets = {"background=[]"}});
   }
 }

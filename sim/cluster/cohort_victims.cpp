@@ -249,7 +249,7 @@ bool CohortVictims::allowed(FairStrategy strategy, std::size_t target, std::uint
 std::vector<std::uint32_t> CohortVictims::by_shares(const std::set<std::uint32_t>& spared) {
   Left left;
   const std::size_t root = quotas_.root_of(queue_);
-  const std::size_t queues = state_->spec().cluster_queues.size();
+  const auto queues = static_cast<std::uint16_t>(state_->spec().cluster_queues.size());
   for (std::uint16_t q = 0; q < queues; ++q) {
     const bool is_candidate = q == queue_ || (quotas_.root_of(q) == root && quotas_.borrows(q));
     if (!is_candidate) continue;

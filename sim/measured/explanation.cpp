@@ -332,7 +332,9 @@ void add_nearest(const Formula& formula, const ExplainedAnswer& answer, const Pr
 /// its mean times, and no formula of the answer's numbers has them.
 void add_written(const Json& value, const std::string& path, FieldExplanation& out) {
   if (value.is_object()) {
-    for (const auto& [name, each] : value.items()) add_written(each, path + "." + name, out);
+    for (const auto& [name, each] : value.items()) {
+      add_written(each, fmt::format("{}.{}", path, name), out);
+    }
     return;
   }
   constexpr std::size_t kMostText = 60;

@@ -237,7 +237,7 @@ RowDraft row_draft(const ReferenceRow& row, const PresetStore& presets) {
   if (const std::string name = preset_name(row.model.name); presets.has("models", name)) {
     // What no row states of a model: how its activation is written, and whether experts have
     // biases.
-    const TransformerShape known = presets.model(name);
+    const TransformerShape& known = presets.model(name);
     draft.model.activation_traffic = known.activation_traffic;
     if (known.experts.count > 0) draft.model.biases = known.biases;
   }

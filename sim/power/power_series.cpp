@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstdint>
 
 namespace lockstep {
 namespace {
@@ -217,8 +218,9 @@ PowerSeries in_stairs(const std::vector<PowerCorner>& line, Seconds stair) {
     const double length = to.s - from.s, rise = to.watts - from.watts;
     const bool flat = std::abs(rise) <= kFlat * from.watts;
     const double parts = flat ? 1 : std::max(1.0, std::ceil(length / stair.base_units()));
-    for (double part = 0; part < parts; ++part) {
-      out.add(Seconds{length / parts}, Watts{from.watts + rise * (part + 0.5) / parts});
+    for (std::int64_t part = 0; part < static_cast<std::int64_t>(parts); ++part) {
+      const double middle = static_cast<double>(part) + 0.5;
+      out.add(Seconds{length / parts}, Watts{from.watts + rise * middle / parts});
     }
   }
   return out;

@@ -79,7 +79,7 @@ class ClientRows {
         if (!std::ranges::is_sorted(q)) fail(row, "quantiles that fall", "p50 <= p90 <= p99");
       }
     }
-    windows_.rows.push_back(std::move(out));
+    windows_.rows.push_back(out);
   }
 
   ClientWindows take() {
@@ -156,11 +156,12 @@ class DrawnClient {
     if (left_ < 0) left_ = arrivals_.uniform() * arrival_gap(w.variation, arrivals_);
     const double whole = w.rate * length;
     double at = left_;
-    for (; at < whole; at += arrival_gap(w.variation, arrivals_)) {
+    while (at < whole) {
       ServedRequest& r = out.emplace_back();
       r.arrival = to_run_time(Seconds{w.start + at / w.rate});
       r.input = length_drawn((*w.lengths)[0], lengths_);
       r.output = length_drawn((*w.lengths)[1], lengths_);
+      at += arrival_gap(w.variation, arrivals_);
     }
     left_ = at - whole;
   }

@@ -229,7 +229,7 @@ Json drawn_jobs(const KueueObjects& site,
   Json owners = Json::array(), priorities = Json::array();
   std::int64_t widest = node_gpus;
   for (const ClusterQueue& queue : site.queues) {
-    double weight = static_cast<double>(queue.nominal);
+    auto weight = static_cast<double>(queue.nominal);
     if (queue.nominal > 0) {
       widest = std::min(widest, queue.nominal);
     } else if (const QueueCohort* const of = cohort_of(site, queue)) {

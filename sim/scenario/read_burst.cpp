@@ -197,7 +197,7 @@ void check_burst(const JsonCursor& queue, QueueSpec& out) {
     const auto has = [account](const QueueJob& job) { return job.account == account; };
     if (std::ranges::any_of(out.jobs, has)) continue;
     std::vector<std::string> names;
-    for (std::uint16_t a = 1; a < out.accounts.size(); ++a) {
+    for (std::size_t a = 1; a < out.accounts.size(); ++a) {
       const auto is_of = [a](const QueueJob& job) { return job.account == a; };
       if (std::ranges::any_of(out.jobs, is_of)) names.push_back(out.accounts[a]);
     }

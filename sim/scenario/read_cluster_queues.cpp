@@ -69,7 +69,7 @@ struct WrittenCohort {
 };
 
 void declare_cohort(const DeclaredMembers& member, WrittenCohort& out) {
-  member.required("name", out.of.name, "How \"cohort\" of queues and \"parent\" call it");
+  member.required("name", out.of.name, R"(How "cohort" of queues and "parent" call it)");
   member.optional("parent", out.of.parent,
                   "The cohort that it is in; one that only \"parent\" or \"cohort\" names has no "
                   "quota of its own. Default: none, it is a root");

@@ -199,7 +199,7 @@ void declare_cooling(const DeclaredMembers& member, CoolingPlant& out) {
     law.chills = out.sink == HeatSink::chiller;
     if (!law.chills) return;
     if (const auto approach = from->find("approach_kelvin")) {
-      approach->fail("none beside \"sink\": \"chiller\", whose coolant is at the set point");
+      approach->fail(R"(none beside "sink": "chiller", whose coolant is at the set point)");
     }
     if (law.set_point_celsius >= law.slowdown_celsius) {
       from->at("set_point_celsius").fail("less than slowdown_celsius");
@@ -236,7 +236,7 @@ void check_part(const JsonCursor& at, const WrittenPart& written) {
     at.at("bridge").fail("none without \"capacity\", which its batteries carry so long");
   }
   if (part.oversubscription > 0 && part.carries == PathLoad::site) {
-    at.at("carries").fail("\"machines\" beside \"oversubscription\", which counts nodes alone");
+    at.at("carries").fail(R"("machines" beside "oversubscription", which counts nodes alone)");
   }
   if (!part.generator) return;
   if (!written.from.empty()) at.at("from").fail("nothing, as a generator is fed by no other part");

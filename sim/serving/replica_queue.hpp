@@ -161,7 +161,7 @@ class ReplicaQueue {
   void leave_rank(std::uint32_t request, bool with_prompt);
   [[nodiscard]] bool balanced();
   [[nodiscard]] bool gathered();
-  bool admit(std::uint32_t request, std::int64_t& budget, RunTime now);
+  bool admit(std::uint32_t id, std::int64_t& budget, RunTime now);
   void leave_adapter(std::uint32_t request);
   void add_adapters();
   void work_on(Piece& piece, std::int64_t& budget);

@@ -827,7 +827,7 @@ void require_lots_for(const Scenario& scenario, const Fleet& fleet, Seconds work
                             counted(nodes_from(fleet.steps, *gone), "node"), day),
        .allowed = fmt::format(
            "the {} of a replica {}",
-           counted((replica + fleet.gpus_per_node - 1) / fleet.gpus_per_node, "node"), until),
+           counted(std::ceil(static_cast<double>(replica) / fleet.gpus_per_node), "node"), until),
        .nearest = {}});
 }
 
@@ -836,7 +836,7 @@ Fleet begun_at(Fleet fleet, Seconds ready) {
   return fleet;
 }
 
-Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& written, Seconds data_ready) {
+Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds data_ready) {
   if (scenario.unequal()) {
     throw InputError({.file = scenario.file,
                       .pointer = "/run/purchase",
@@ -847,20 +847,20 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& written, Seconds 
   if (std::optional<InputProblem> excess = excess_price(scenario)) {
     throw InputError(*std::move(excess));
   }
-  PurchaseSpec spec = written;
   const double full = simulate_step(scenario, {}).tokens_per_s;
-  std::vector<LotKind> kinds = kinds_of(scenario, spec, full);
-  spec = with_list_prices(scenario, std::move(spec));
+  PurchaseSpec priced = spec;
+  std::vector<LotKind> kinds = kinds_of(scenario, priced, full);
+  priced = with_list_prices(scenario, std::move(priced));
   std::vector<std::string> names;
   for (const LotKind& kind : kinds) names.push_back(kind.name);
   Mixes mixes(scenario, full);
-  Fleet out{.spec = spec,
-            .steps = steps_of(kinds, spec, mixes, names),
+  Fleet out{.spec = priced,
+            .steps = steps_of(kinds, priced, mixes, names),
             .begins = {},
             .gpus_per_node = scenario.node.gpus,
             .waiting_node = {},
             .usd_per_kwh = 0,
-            .assumptions = spec.assumptions};
+            .assumptions = priced.assumptions};
   out.kinds = std::move(names);
   if (kinds.size() > 1) {
     out.assumptions.emplace_back(
@@ -894,7 +894,7 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& written, Seconds 
         "its data is there, and what is there before is paid for all the same",
         first->base_units() / kDaySpan, begins->base_units() / kDaySpan));
   }
-  if (std::ranges::any_of(spec.lots, [](const Lot& lot) { return lot.term.has_value(); })) {
+  if (std::ranges::any_of(priced.lots, [](const Lot& lot) { return lot.term.has_value(); })) {
     out.assumptions.emplace_back(
         "run.purchase: what is left of the term of a lease or a reservation when the run is done "
         "falls due then");

@@ -194,12 +194,12 @@ SiteMachines SitePlan::machines(RunTime now) const {
   return fleet ? machines(fleet->at(now)) : SiteMachines{};
 }
 
-SiteMachines SitePlan::machines(const FleetStep& at) const {
+SiteMachines SitePlan::machines(const FleetStep& there) const {
   const double all = nodes + reserved;
-  const double working = static_cast<double>(at.used) / nodes;
+  const double working = static_cast<double>(there.used) / nodes;
   // Every step has at least the reserve that belongs to its working nodes.
-  const double standing = std::max(0.0, at.nodes - working * all) + at.more_idle;
-  return {.working = at.working() / nodes, .standing = standing / all * levels.idle};
+  const double standing = std::max(0.0, there.nodes - working * all) + there.more_idle;
+  return {.working = there.working() / nodes, .standing = standing / all * levels.idle};
 }
 
 PathDemand SitePlan::path_demand(RunTime now) const {

@@ -102,13 +102,13 @@ class FlowDrain {
   void add_up();
   void order_by_level();
   [[nodiscard]] std::uint32_t lowest_disturbed();
-  void settle_link(std::uint32_t link);
-  void search_level(std::uint32_t link);
-  void set_level(std::uint32_t link, double level);
+  void settle_link(std::uint32_t index);
+  void search_level(std::uint32_t index);
+  void set_level(std::uint32_t index, double level);
   void change_others(std::uint32_t link, double change, double level);
   void move_ends(std::uint32_t link);
   void drop_stale_ends(LinkDetail& link, std::uint32_t index);
-  void set_due(std::uint32_t link);
+  void set_due(std::uint32_t index);
 
   std::size_t most_times_;
   std::size_t stride_ = 1;

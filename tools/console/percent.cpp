@@ -9,7 +9,7 @@ namespace lockstep {
 
 std::string few_percent(double share, int decimals) {
   constexpr double kNothing = 1e-9;  // what sums leave where nothing is
-  const std::string text = fmt::format("{:.{}f} %", 100 * share, decimals);
+  std::string text = fmt::format("{:.{}f} %", 100 * share, decimals);
   if (std::strtod(text.c_str(), nullptr) != 0) return text;
   if (share <= kNothing) return fmt::format("{:.{}f} %", 0.0, decimals);
   return fmt::format("<{:.{}f} %", std::pow(0.1, decimals), decimals);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
@@ -294,12 +295,12 @@ bool may_follow(std::string_view pointer) {
 
 FollowedJob follow(const ScenarioDraft& moved, std::string_view pinned,
                    const PresetStore& presets) {
-  std::optional<InputError> as_it_is;
+  std::exception_ptr as_it_is;
   try {
     return {.scenario = complete_measured(moved, presets, {}), .followed = {}};
   } catch (const InputError& error) {
     if (!may_follow(error.problem().pointer)) throw;
-    as_it_is = error;
+    as_it_is = std::current_exception();
   }
   Follower follower(moved, pinned);
   for (const FollowTry& tried : follower.tries()) {
@@ -311,7 +312,7 @@ FollowedJob follow(const ScenarioDraft& moved, std::string_view pinned,
       if (!may_follow(error.problem().pointer)) throw;
     }
   }
-  throw *as_it_is;
+  std::rethrow_exception(as_it_is);
 }
 
 std::string followed_text(const Scenario& before, const Scenario& after, std::string_view pinned) {

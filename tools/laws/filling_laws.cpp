@@ -91,7 +91,7 @@ void hold_filling_lists(DocumentSubject& subject, LawBook& book) {
     Json& list = turned.at("filling").at(key);
     if (!list.is_array()) continue;
     lists = true;
-    std::reverse(list.begin(), list.end());
+    std::ranges::reverse(list);
     Json parts = Json::array();
     for (const Json& each : parted.at("filling").at(key)) {
       const bool several = each.contains("count") && each.at("count").is_number_integer() &&

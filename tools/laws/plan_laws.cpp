@@ -134,11 +134,6 @@ void same_candidates(const Json& found, const Json& expected, LawBook& book) {
   }
 }
 
-void hold_plan_asked_twice(DocumentSubject& subject, LawBook& book) {
-  book.same_text("the answer", write_json(subject.ask(subject.document())),
-                 write_json(subject.answer()));
-}
-
 void hold_candidate_order(DocumentSubject& subject, LawBook& book) {
   const Json& candidates = subject.document().at("candidates");
   if (candidates.size() < 2) return book.does_not_apply("one candidate");
@@ -155,20 +150,6 @@ void hold_candidate_alone(DocumentSubject& subject, LawBook& book) {
   Json alone = subject.document();
   alone["candidates"] = Json::array({candidates.back()});
   same_candidates(subject.ask(alone), subject.answer(), book);
-}
-
-void hold_plan_threads(DocumentSubject& subject, LawBook& book,
-                       const std::vector<std::string>& presets) {
-  const Commands commands(subject, presets);
-  const Said said =
-      commands.run({"plan", commands.file(), "--format", "json", "-j", "2", "--quiet"});
-  if (!answered("plan", said, book)) return;
-  Json found = said.json(), expected = subject.answer();
-  for (Json* const each : {&found, &expected}) {
-    for (const char* member : {"lockstep_version", "plan"}) each->erase(member);
-  }
-  book.same_text("the answer of plan on two threads and of the library on one", write_json(found),
-                 write_json(expected));
 }
 
 // --- better and worse --------------------------------------------------------------------------
@@ -299,6 +280,25 @@ void hold_plan_steps(DocumentSubject& subject, LawBook& book,
 }
 
 }  // namespace
+
+void hold_plan_asked_twice(DocumentSubject& subject, LawBook& book) {
+  const Json& answer = subject.answer();
+  book.same_text("the answer", write_json(subject.ask(subject.document())), write_json(answer));
+}
+
+void hold_plan_threads(DocumentSubject& subject, LawBook& book,
+                       const std::vector<std::string>& presets) {
+  const Commands commands(subject, presets);
+  const Said said =
+      commands.run({"plan", commands.file(), "--format", "json", "-j", "2", "--quiet"});
+  if (!answered("plan", said, book)) return;
+  Json found = said.json(), expected = subject.answer();
+  for (Json* const each : {&found, &expected}) {
+    for (const char* member : {"lockstep_version", "plan"}) each->erase(member);
+  }
+  book.same_text("the answer of plan on two threads and of the library on one", write_json(found),
+                 write_json(expected));
+}
 
 Json plan_answer(const std::string& file, const std::string& text, const PresetStore& presets,
                  const std::function<bool()>& go_on) {

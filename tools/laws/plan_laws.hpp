@@ -17,6 +17,11 @@ nlohmann::ordered_json plan_answer(const std::string& file, const std::string& t
                                    const PresetStore& presets,
                                    const std::function<bool()>& go_on = {});
 
+// Laws on any plan, of a training or of a service.
+void hold_plan_asked_twice(DocumentSubject& subject, LawBook& book);
+void hold_plan_threads(DocumentSubject& subject, LawBook& book,
+                       const std::vector<std::string>& presets);
+
 /// All laws on a plan. `presets`: the folders that --presets gave.
 std::vector<DocumentLaw> plan_laws(const std::vector<std::string>& presets);
 

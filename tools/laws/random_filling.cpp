@@ -64,6 +64,7 @@ std::string random_filling(std::uint64_t seed, std::uint32_t number) {
       (void)read_filling(JsonCursor::parse("random.json", text));
       return text;
     } catch (const InputError&) {
+      continue;
     }
   }
 }

@@ -211,6 +211,7 @@ std::string drawn_plan(const StreamName& stream, Draw draw, Read read) {
       read(text);
       return text;
     } catch (const InputError&) {
+      continue;
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "sim/laws/law_subject.hpp"
 #include "sim/search/serving_plan.hpp"
 #include "tools/laws/document_edits.hpp"
+#include "tools/laws/plan_laws.hpp"
 #include "tools/laws/said.hpp"
 #include "tools/views/plan/serving_plan_output.hpp"
 
@@ -78,11 +79,6 @@ void hold_option_parts(DocumentSubject& subject, LawBook& book) {
 
 // --- exactness ---------------------------------------------------------------------------------
 
-void hold_asked_twice(DocumentSubject& subject, LawBook& book) {
-  const Json& answer = subject.answer();
-  book.same_text("the answer", write_json(subject.ask(subject.document())), write_json(answer));
-}
-
 /// The options of another document of the plan are those of the plan.
 void same_options(DocumentSubject& subject, const Json& document, LawBook& book) {
   const Json& expected = subject.answer();
@@ -99,7 +95,7 @@ void hold_order(DocumentSubject& subject, LawBook& book) {
   const Json& candidates = subject.document().at("candidates");
   if (candidates.size() < 2) return book.does_not_apply("one candidate");
   Json turned = subject.document();
-  std::reverse(turned["candidates"].begin(), turned["candidates"].end());
+  std::ranges::reverse(turned["candidates"]);
   same_options(subject, turned, book);
 }
 
@@ -109,20 +105,6 @@ void hold_alone(DocumentSubject& subject, LawBook& book) {
   Json alone = subject.document();
   alone["candidates"] = Json::array({candidates.back()});
   same_options(subject, alone, book);
-}
-
-void hold_threads(DocumentSubject& subject, LawBook& book,
-                  const std::vector<std::string>& presets) {
-  const Commands commands(subject, presets);
-  const Said said =
-      commands.run({"plan", commands.file(), "--format", "json", "-j", "2", "--quiet"});
-  if (!answered("plan", said, book)) return;
-  Json found = said.json(), expected = subject.answer();
-  for (Json* const each : {&found, &expected}) {
-    for (const char* member : {"lockstep_version", "plan"}) each->erase(member);
-  }
-  book.same_text("the answer of plan on two threads and of the library on one", write_json(found),
-                 write_json(expected));
 }
 
 // --- better and worse --------------------------------------------------------------------------
@@ -309,7 +291,7 @@ std::vector<DocumentLaw> serving_plan_laws(const std::vector<std::string>& prese
       {"parts", conservation, "GPUs are those of pools and spares; no pool is busy all the time.",
        hold_option_parts},
       {"asked_twice", exactness, "The same question has the same answer, byte for byte.",
-       hold_asked_twice},
+       hold_plan_asked_twice},
       {"candidate_order", exactness, "The order of the candidates changes none of them.",
        hold_order},
       {"candidate_alone", exactness, "A candidate alone is what it is among others.", hold_alone},
@@ -321,7 +303,7 @@ std::vector<DocumentLaw> serving_plan_laws(const std::vector<std::string>& prese
        hold_choice},
       {"plan", agreement, "lockstep plan on several threads says what the library answers.",
        [presets](DocumentSubject& subject, LawBook& book) {
-         hold_threads(subject, book, presets);
+         hold_plan_threads(subject, book, presets);
        }},
       {"services", agreement, "An option's service is what run says of its scenario.",
        [presets](DocumentSubject& subject, LawBook& book) {

@@ -32,8 +32,9 @@ void prepare_heap() {
   const auto first = (reinterpret_cast<std::uintptr_t>(begin) + kPage - 1) / kPage * kPage;
   const auto end = reinterpret_cast<std::uintptr_t>(sbrk(0)) / kPage * kPage;
   // Elsewhere: a sanitizer's memory, or a heap that could not grow.
-  const bool in_heap = begin != nullptr && first < end && end - first <= 2u * kHuge;
-  if (in_heap) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  const bool in_heap = begin != nullptr && first < end && end - first <= std::uintptr_t{2} * kHuge;
+  const std::uintptr_t before = first - reinterpret_cast<std::uintptr_t>(begin);
+  if (in_heap) madvise(static_cast<char*>(begin) + before, end - first, MADV_HUGEPAGE);
   std::free(begin);
   mallopt(M_TOP_PAD, kPad);
 #endif

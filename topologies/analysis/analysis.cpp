@@ -535,7 +535,7 @@ class FailureSearch {
         } else if (low[index(at)] >= entered[index(parent)]) {
           cuts[index(parent)] = 1;
         }
-        if (low[index(at)] > entered[index(parent)]) bridges.push_back(std::minmax(at, parent));
+        if (low[index(at)] > entered[index(parent)]) bridges.emplace_back(std::minmax(at, parent));
       }
       cuts[index(root)] = children > 1 ? 1 : 0;
     }

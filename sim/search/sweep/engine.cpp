@@ -94,7 +94,9 @@ std::vector<std::uint32_t> SweepEngine::missing(const std::vector<std::uint32_t>
 std::optional<StoredPoint> SweepEngine::known(const std::string& hash, ResultsDb& results) const {
   // One without its answer is of no use to a sweep that keeps answers, nor where a metric lacks.
   const auto is_whole = [&](const std::optional<StoredPoint>& point) {
-    if (!point || !point->answer.error.empty() || !point->answer.json.empty()) return bool(point);
+    if (!point || !point->answer.error.empty() || !point->answer.json.empty()) {
+      return point.has_value();
+    }
     return !sweep_.keeps_answers && !point->metrics.empty();
   };
   if (auto point = results.find(hash); is_whole(point)) return point;

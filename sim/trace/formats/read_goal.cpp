@@ -153,7 +153,7 @@ class GoalReader {
   /// The size is the compiler's to know: most of a schedule's words are compared with several.
   template <std::size_t size>
   [[nodiscard]] bool is(const char (&word)[size]) const {
-    return token_.size() == size - 1 && std::memcmp(token_.data(), word, size - 1) == 0;
+    return token_ == std::string_view(word, size - 1);
   }
   template <std::size_t size>
   bool take(const char (&word)[size]) {

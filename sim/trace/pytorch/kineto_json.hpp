@@ -29,7 +29,7 @@ std::optional<nlohmann::json> read_kineto_json(
 
 /// Strings as JSON has them: names of files and ranges go into traces as they are, with backslashes
 /// that begin no escape, control characters, and bytes that are no UTF-8.
-std::string mend_strings(std::string_view text);
+std::string mend_strings(std::string_view given);
 
 /// What is wrong with such a text: "a text that is no JSON from line 3, column 9".
 std::string no_json_words(std::string_view text);

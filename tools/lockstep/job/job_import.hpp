@@ -14,7 +14,4 @@ namespace lockstep {
 Exit import_job_files(const ParsedOptions& options, const std::vector<std::string>& files,
                       const PresetStore& presets, Console& console);
 
-/// What became of each key, for people.
-std::string job_report(const JobImport& imported, const TextStyle& style);
-
 }  // namespace lockstep

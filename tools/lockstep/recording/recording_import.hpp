@@ -14,7 +14,4 @@ namespace lockstep {
 Exit import_recorded_stack(const ParsedOptions& options, const std::vector<std::string>& files,
                            const PresetStore& presets, Console& console);
 
-/// What was read and what was not, for people.
-std::string recorded_stack_report(const RecordedStack& stack, const TextStyle& style);
-
 }  // namespace lockstep

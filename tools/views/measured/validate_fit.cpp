@@ -60,8 +60,7 @@ const FieldTable<KernelFit>& fitted_part_fields() {
   using Of = KernelFit;
   static const FieldTable<Of> fields =
       FieldTable<Of>()
-          .add("part",
-               "What was fitted: \"gemm\", \"memory\", a kernel of attention, a collective.",
+          .add("part", R"(What was fitted: "gemm", "memory", a kernel of attention, a collective.)",
                [](const Of& f) { return f.part; })
           .add("constants", "The constants, under the names that presets have.",
                [](const Of& f) { return Value::document(constants_json(f)); })

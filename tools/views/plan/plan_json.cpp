@@ -380,7 +380,7 @@ const FieldTable<PlanMonth>& plan_month_fields() {
 void add_what_it_is(FieldTable<PlannedCandidate>& fields) {
   using Of = PlannedCandidate;
   fields.add("name", "Its name.", [](const Of& c) { return c.candidate().name; })
-      .add("pay", "How its machines are paid for: \"rent\" or \"own\".",
+      .add("pay", R"(How its machines are paid for: "rent" or "own".)",
            [](const Of& c) { return c.candidate().rented ? "rent" : "own"; })
       .add("node", "Kind of node.", [](const Of& c) { return c.scenario().node.name; })
       .add("gpu", "Kind of GPU.", [](const Of& c) { return c.scenario().node.gpu.name; })

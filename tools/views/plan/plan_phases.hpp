@@ -28,7 +28,7 @@ struct PlannedPhase {
   bool priced = false;
 };
 /// Of one candidate; none where it has a single one, or is not possible.
-std::vector<PlannedPhase> phases_of(const PlanAnswer& answer, std::size_t candidate);
+std::vector<PlannedPhase> phases_of(const PlanAnswer& answer, std::size_t i);
 const FieldTable<PlannedPhase>& plan_phase_fields();
 
 /// Money of lots by month.

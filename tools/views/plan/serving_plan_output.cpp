@@ -253,7 +253,7 @@ const FieldTable<OptionOfPlan>& serving_option_fields() {
     FieldTable<Of> out;
     out.add("name", "Its machine.",
             [](const Of& o) { return o.answer.candidate_of(o.option).name; })
-        .add("way", "\"one_pool\", or \"two_pools\": one for prompts, one for answers.",
+        .add("way", R"("one_pool", or "two_pools": one for prompts, one for answers.)",
              [](const Of& o) { return o.option.two_pools ? "two_pools" : "one_pool"; })
         .add("node", "Kind of node.", [](const Of& o) { return o.node().name; })
         .add("gpu", "Kind of GPU.", [](const Of& o) { return o.node().gpu.name; })

@@ -135,13 +135,15 @@ class Gantt {
     const AxisUnit unit = long_time_unit(end_s_);
     const double end = end_s_ / unit.size;
     const double step = tick_step(end);
-    for (double at = 0; at <= end * (1 + 1e-9); at += step) {
+    double at = 0;
+    while (at <= end * (1 + 1e-9)) {
       const double share = end > 0 ? at / end : 0;
       const char* const anchor = at == 0 ? "start" : share > kLastTick ? "end" : "middle";
       fmt::format_to(std::back_inserter(out),
                      R"(<text x="{:.1f}" y="{}" text-anchor="{}" opacity="0.75">{} {}</text>)",
                      kGanttLeft + (kGanttWidth - kGanttLeft) * share, height() - 6, anchor,
                      plain_number(at), unit.name);
+      at += step;
     }
   }
 

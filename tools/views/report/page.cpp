@@ -108,29 +108,29 @@ void Page::section(std::string_view title, std::string_view lead) {
   if (!lead.empty()) append(body_, "<p class=\"lead\">{}</p>\n", prose(lead).str());
 }
 
-void Page::table(const PageTable& whole) {
-  const PageTable table = without_empty_columns(whole);
+void Page::table(const PageTable& table) {
+  const PageTable shown = without_empty_columns(table);
   const std::string name = escaped(place_).str();
-  if (table.searched) {
+  if (shown.searched) {
     append(body_,
            "<div class=\"search\"><label>Search <input type=\"search\" "
            "placeholder=\"words that a row has\"></label><output aria-live=\"polite\">{} "
            "rows</output></div>\n",
-           table.rows.size());
+           shown.rows.size());
   }
   append(body_,
          "<div class=\"table{}\" role=\"region\" aria-label=\"{}\" "
          "tabindex=\"0\"><table{}>\n<thead><tr>\n",
-         table.on_paper ? "" : " screen", name,
-         table.first_rows == 0 ? "" : fmt::format(" data-first=\"{}\"", table.first_rows));
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    append_head_cell(body_, table.columns[i], i == table.sorted_by);
+         shown.on_paper ? "" : " screen", name,
+         shown.first_rows == 0 ? "" : fmt::format(" data-first=\"{}\"", shown.first_rows));
+  for (std::size_t i = 0; i < shown.columns.size(); ++i) {
+    append_head_cell(body_, shown.columns[i], i == shown.sorted_by);
   }
   body_ += "</tr></thead>\n<tbody>\n";
-  for (const std::vector<PageCell>& row : table.rows) {
-    assert(row.size() == table.columns.size());
+  for (const std::vector<PageCell>& row : shown.rows) {
+    assert(row.size() == shown.columns.size());
     body_ += "<tr>";
-    for (std::size_t i = 0; i < row.size(); ++i) append_cell(body_, table.columns[i], row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) append_cell(body_, shown.columns[i], row[i]);
     body_ += "</tr>\n";
   }
   body_ += "</tbody></table></div>\n";

@@ -164,7 +164,7 @@ PageFigure wall_figure(const SampleMean& wall) {
 
 /// The wall time; with what comes before the first step where anything does.
 PageFigure done_figure(const CampaignResult& result) {
-  const PageFigure wall = wall_figure(result.summary.wall_s);
+  PageFigure wall = wall_figure(result.summary.wall_s);
   if (result.before() <= Seconds{}) return wall;
   return {.value = page_duration(result.done().base_units()),
           .label = fmt::format("until it is done: {} before the first step ({}), then {} of {}",

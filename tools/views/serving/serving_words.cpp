@@ -60,7 +60,7 @@ std::string replicas_words(const ServingPool& pool, const ServingSpec& spec) {
 
 std::string restart_words(const ServingAnswer& a) {
   const double left = a.report.restarts_left;
-  const std::string did =
+  std::string did =
       a.report.restarts == 1 ? "replica restarted as planned" : "replicas restarted as planned";
   if (left == 0) return did;
   return fmt::format("{}; the load was over before {} turn", did,

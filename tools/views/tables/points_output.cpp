@@ -43,7 +43,7 @@ constexpr std::array kPointMembers{
     PointMember{"figure", FieldKind::text, "What was measured; of --power and --queue."},
     PointMember{"within", FieldKind::text, "How large the error is promised to be; of --queue."},
     PointMember{"promise", FieldKind::text,
-                "Of --queue: \"kept\", \"missed\", or \"reported\" without a promise."},
+                R"(Of --queue: "kept", "missed", or "reported" without a promise.)"},
     PointMember{"system", FieldKind::text, "The machine; of --nccl."},
     PointMember{"software", FieldKind::text, "Training software; of --rl."},
     PointMember{"engine", FieldKind::text, "Inference engine; of --serving."},

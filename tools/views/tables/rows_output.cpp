@@ -74,7 +74,7 @@ const FieldTable<RowPrediction>& predicted_row_fields() {
     out.add("id", "Its name.", [](const Of& p) { return p.row->id; })
         .add("source", "Whose measurement it is.", [](const Of& p) { return p.row->source; })
         .add("gpu", "Kind of GPU.", [](const Of& p) { return p.row->gpu; })
-        .add("status", "\"predicted\", \"skipped\", or \"oom\": it ran out of memory.",
+        .add("status", R"("predicted", "skipped", or "oom": it ran out of memory.)",
              [](const Of& p) { return name_of(p.status); })
         .add("reason", "Why it was skipped; else null.",
              [](const Of& p) { return text_or_null(p.reason); })
@@ -236,6 +236,7 @@ const FieldTable<RowSummary>& row_summary_fields() {
              [](const Of& s) { return NamedCounts{s.skipped_for}; });
     add_row_groups(out);
     out.object("ranking", "How well layouts are ranked.", rankings_fields(),
+               // NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter): it outlives the table
                [](const Of& s) -> const Of& { return s; })
         .object("memory", "Of the memory of the fullest GPU, where it was measured.",
                 group_error_fields(), [](const Of& s) -> const GroupErrors& { return s.memory; })

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -111,7 +112,7 @@ std::string why_not(const std::string& file, const std::string& why) {
   if (out.starts_with(": ")) return out.substr(2);
   if (!out.starts_with("#/")) return why;
   out.erase(0, 2);
-  std::replace(out.begin(), std::find(out.begin(), out.end(), ':'), '/', '.');
+  std::ranges::replace(std::ranges::subrange(out.begin(), std::ranges::find(out, ':')), '/', '.');
   return out;
 }
 

@@ -340,7 +340,8 @@ nlohmann::ordered_json common_to(const std::vector<nlohmann::ordered_json>& poin
     for (const auto& [key, value] : point.items()) {
       if (out.contains(key)) continue;
       std::vector<nlohmann::ordered_json> members;
-      for (const nlohmann::ordered_json& each : points) members.push_back(each.value(key, json()));
+      for (const nlohmann::ordered_json& each : points)
+        members.emplace_back(each.value(key, json()));
       out[key] = common_to(members);
     }
   }
