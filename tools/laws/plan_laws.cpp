@@ -205,11 +205,15 @@ void hold_fewer_tokens(DocumentSubject& subject, LawBook& book) {
 struct InputEffect {
   const char* input;
   const char* measure;
-  bool better = false;  ///< makes it better
+  bool better = false;     ///< makes it better
+  bool by_chance = false;  ///< moves failures, which are drawn
 };
-constexpr InputEffect kEffects[] = {
-    {"efficiency", "time_s", true}, {"power", "energy_j"}, {"failure_rate", "time_s"},
-    {"recovery", "time_s"},         {"price", "usd"},      {"tariff", "usd"}};
+constexpr InputEffect kEffects[] = {{"efficiency", "time_s", true},
+                                    {"power", "energy_j"},
+                                    {"failure_rate", "time_s", false, true},
+                                    {"recovery", "time_s", false, true},
+                                    {"price", "usd"},
+                                    {"tariff", "usd"}};
 
 /// A run whose failures fall at other moments may be over sooner by chance, which is named up to
 /// this share, or as far as its samples lie apart.
@@ -233,7 +237,7 @@ void hold_plan_inputs(DocumentSubject& subject, LawBook& book) {
       book.no_worse(
           fmt::format("{}: {} by {}", candidate_name(*each), effect->measure, effect->input),
           effect->better ? high : low, effect->better ? low : high, 0,
-          chance_of(*each, effect->measure));
+          effect->by_chance ? chance_of(*each, effect->measure) : kChanceOfRuns);
     }
   }
   if (book.comparisons() == 0) book.does_not_apply("nothing is uncertain");
