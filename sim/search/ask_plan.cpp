@@ -121,6 +121,7 @@ struct AskedCandidate {
   std::string node;
   int nodes = 1, gpus = 1;
   bool rented = false;
+  std::string price{};  ///< its own, of several that --price says
   [[nodiscard]] int sequences() const { return asked_sequences(gpus, nodes, kAskedTokens); }
 };
 
@@ -132,13 +133,30 @@ bool says_part(const std::vector<std::string>& sets, std::string_view part) {
   });
 }
 
+/// Prices of the servers in their order; one is for all of them, none: each has its own.
+std::vector<std::string> prices_of(const PlanAsk& ask, std::size_t servers) {
+  if (ask.price.empty()) return {};
+  std::vector<std::string> out = words_between_commas(ask.price);
+  for (const std::string& price : out) (void)usd_option("--price", price);
+  if (out.size() != 1 && out.size() != servers) {
+    fail_option("--price", ask.price,
+                servers == 1 ? std::string("one price, since --node has one server")
+                             : fmt::format("one price for all servers, or {}, one for each of "
+                                           "--node",
+                                           servers));
+  }
+  return out;
+}
+
 /// `priced`: the price of a GPU and hour is given, for all of them.
 std::vector<AskedCandidate> candidates_of(const PlanAsk& ask, bool priced,
                                           const ParameterCounts& weights, double tokens,
                                           const PresetStore& presets) {
   std::vector<AskedCandidate> out;
-  for (const std::string& name : words_between_commas(ask.node)) {
-    const NodeSpec node = server_of(name, presets);
+  const std::vector<std::string> servers = words_between_commas(ask.node);
+  const std::vector<std::string> prices = prices_of(ask, servers.size());
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    const NodeSpec node = server_of(servers[i], presets);
     const bool rented = priced || node.usd_per_gpu_hour.has_value();
     if (!rented && !ask.usd.empty()) {
       fail_option("--usd", ask.usd,
@@ -147,16 +165,24 @@ std::vector<AskedCandidate> candidates_of(const PlanAsk& ask, bool priced,
                               node.name));
     }
     for (const int nodes : sizes_of(ask, weights, tokens, node)) {
-      out.push_back(
-          {.node = node.name, .nodes = nodes, .gpus = nodes * node.gpus, .rented = rented});
+      out.push_back({.node = node.name,
+                     .nodes = nodes,
+                     .gpus = nodes * node.gpus,
+                     .rented = rented,
+                     .price = prices.size() > 1 ? prices[i] : std::string()});
     }
   }
   return out;
 }
 
+Json price_json(const std::string& price) {
+  return {{"usd_per_gpu_hour", usd_option("--price", price)}};
+}
+
 Json candidate_json(const AskedCandidate& candidate, bool own_batch) {
   Json scenario{{"cluster", {{"node", candidate.node}}}};
   if (own_batch) scenario["batch"] = {{"sequences", candidate.sequences()}};
+  if (!candidate.price.empty()) scenario["price"] = price_json(candidate.price);
   return {{"name", fmt::format("{}, {} {}", candidate.node, candidate.gpus,
                                candidate.gpus == 1 ? "GPU" : "GPUs")},
           {"pay", candidate.rented ? "rent" : "own"},
@@ -200,9 +226,8 @@ std::string ask_plan(const PlanAsk& ask, const std::vector<std::string>& sets,
       candidates_of(ask, priced, parameter_counts(asked_shape(model, presets)), tokens, presets);
   const int sequences = candidates.front().sequences();
   Json scenario{{"model", model}, {"batch", {{"sequences", sequences}, {"tokens", kAskedTokens}}}};
-  if (!ask.price.empty()) {
-    scenario["price"] = {{"usd_per_gpu_hour", usd_option("--price", ask.price)}};
-  }
+  const bool each = !candidates.front().price.empty();
+  if (!ask.price.empty() && !each) scenario["price"] = price_json(ask.price);
   scenario["run"] = {{"reliability", "llama3_54_days"}, {"checkpoint", asked_checkpoint()}};
   const bool all_rented = std::ranges::all_of(candidates, &AskedCandidate::rented);
   Json plan{{"about", about_plan(ask, sequences, all_rented)},

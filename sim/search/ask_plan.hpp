@@ -22,7 +22,7 @@ struct PlanAsk {
   std::string gpus{};      ///< sizes of each, with commas; not given: they follow from `time`
   std::string time{};      ///< limit, from start to end
   std::string usd{};       ///< limit of the money in all
-  std::string price{};     ///< USD of a GPU and hour, of all servers; else each one's list price
+  std::string price{};  ///< USD of a GPU and hour: of all, or each, with commas; none: list prices
 };
 
 /// The JSON of a plan in the current folder; its "about" says what was filled in.

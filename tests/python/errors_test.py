@@ -176,7 +176,8 @@ class Errors(InFolder):
         self.assertIsNotNone(caught.exception.suggestion)
         self.assertIn(f"the nearest change that fits: {caught.exception.suggestion}",
                       str(caught.exception))
-
+        self.assertIn("(allow_oom predicts anyway)", str(caught.exception))
+        self.assertIn("(allow_oom predicts anyway)", caught.exception.allowed)
 
     def test_a_misspelt_keyword_is_told_by_the_nearest(self):
         with self.assertRaises(lockstep.ScenarioError) as caught:

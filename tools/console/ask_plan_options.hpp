@@ -54,14 +54,14 @@ inline constexpr OptionSpec kPlanUsd{
     false,
     "With --model: what it may cost in all. Every server needs a price: its own, or --price.",
     "--usd 25000000"};
-inline constexpr OptionSpec kPlanPrice{
-    "price",
-    0,
-    "USD",
-    false,
-    "With --model: what a GPU costs an hour, of all servers (default: each one's list price, where "
-    "it has one).",
-    "--price 2.5"};
+inline constexpr OptionSpec kPlanPrice{"price",
+                                       0,
+                                       "USD,...",
+                                       false,
+                                       "With --model: what a GPU costs an hour, one for all "
+                                       "servers or one for each of --node, in their "
+                                       "order (default: each one's list price, where it has one).",
+                                       "--price 2.5,4"};
 
 /// All of them; none of them stands beside a plan's file.
 inline constexpr std::array kAskPlanOptions{kPlanModel, kPlanTraining, kPlanNode, kPlanTime,

@@ -86,6 +86,16 @@ TEST_CASE("ask_plan: it is a plan, whose candidates pay what is known of their p
   }
 }
 
+TEST_CASE("ask_plan: each server may have a price of its own") {
+  PlanAsk ask = kSmallPlanAsk;
+  ask.price = "2.5,1.25";
+  const PlanSpec plan = read_plan(std::string(kAskedFile), ask_plan(ask, {}, presets()), presets());
+  REQUIRE(plan.candidates.size() == 4);
+  CHECK(plan.candidates[1].scenario.usd_per_gpu_hour == 2.5);
+  CHECK(plan.candidates[2].scenario.usd_per_gpu_hour == 1.25);
+  CHECK(plan.candidates[3].scenario.usd_per_gpu_hour == 1.25);
+}
+
 TEST_CASE("ask_plan: a price that --set gives is one to rent at, as --price is") {
   const std::vector<std::string> sets{"scenario.price.usd_per_gpu_hour=2.5"};
   const PlanSpec plan =
@@ -137,6 +147,10 @@ TEST_CASE("ask_plan: a mistake is told of the option that made it") {
   CHECK(with(&PlanAsk::gpus, "4") == "--gpus: found \"4\"; allowed: whole nodes of 8 GPUs: 8");
   CHECK(with(&PlanAsk::price, "cheap") ==
         "--price: found \"cheap\"; allowed: a number of USD above 0");
+  CHECK(with(&PlanAsk::price, "2,") == "--price: found \"\"; allowed: a number of USD above 0");
+  CHECK(with(&PlanAsk::price, "2,3,4") ==
+        "--price: found \"2,3,4\"; allowed: one price for all servers, or 2, one for each of "
+        "--node");
   CHECK(with(&PlanAsk::usd, "1e6") ==
         "--usd: found \"1e6\"; allowed: beside a price of dgx_h100, which has none of its own: "
         "--price USD, of a GPU and hour");

@@ -82,6 +82,25 @@ TEST_CASE("what-if page: operations are compared with themselves, each with its 
   CHECK(says("cluster.nodes = nine: no number"));
 }
 
+TEST_CASE("what-if page: a line joins amounts, and no names") {
+  if (!draws_charts()) return;
+  const auto joins = [](const std::string& one, const std::string& two) {
+    const nlohmann::ordered_json fast{{"step_s", 1.0}}, slow{{"step_s", 2.0}};
+    const std::string page = vary_page(
+        {.file = "s.json",
+         .axes = {{"x", {one, two}}},
+         .points = {{.values = {one}, .answer = fast}, {.values = {two}, .answer = slow}}});
+    const bool line = page.find(R"("@colour-0","width":2})") != std::string::npos;
+    CHECK(line != (page.find(R"("@colour-0","width":0})") != std::string::npos));
+    return line;
+  };
+  CHECK(joins("1", "16"));
+  CHECK(joins("-0.5", ".5"));
+  CHECK(joins("64 GiB", "2 TiB"));
+  CHECK_FALSE(joins("dgx_h100", "dgx_b200"));
+  CHECK_FALSE(joins("true", "false"));
+}
+
 TEST_CASE("what-if page: what is about different sizes has no best, other numbers name theirs") {
   if (!draws_charts()) return;
   const auto page_of = [](const nlohmann::ordered_json& one, const nlohmann::ordered_json& two) {

@@ -89,7 +89,10 @@ def error_of(failure, keywords):
         near = difflib.get_close_matches(unknown[1], keywords.values(), n=1)
         if near:
             line, parts = f"{line}. Did you mean the keyword {near[0]}?", (*parts[:2], near[0])
-    return ScenarioError(line, failure["file"], failure["pointer"], *parts)
+    # The rule alone: what was found is quoted from the caller's file.
+    rule = in_keywords(parts[1], keywords)
+    line = line.replace(parts[1], rule) if parts[1] else line
+    return ScenarioError(line, failure["file"], failure["pointer"], parts[0], rule, parts[2])
 
 
 def in_keywords(text, keywords):

@@ -110,7 +110,9 @@ void add_fronts(Page& page, const TuneStudy& study, const std::vector<ShownLayou
   const AxisUnit unit = time_unit(shown.front().layout->step_s);
   std::vector<ChartDot> dots;
   std::vector<double> step, memory;
+  std::vector<std::string> names;
   for (const ShownLayout& each : shown) {
+    names.push_back(each.name);
     step.push_back(each.layout->step_s / unit.size);
     memory.push_back(gib_of(each.layout->peak.needed()));
     dots.push_back({.x = step.back(),
@@ -122,13 +124,16 @@ void add_fronts(Page& page, const TuneStudy& study, const std::vector<ShownLayou
                     .marked = each.own});
   }
   std::vector<ChartDot> front;
-  for (const std::size_t i : front_of(step, memory)) front.push_back(dots[i]);
+  const std::vector<std::size_t> best = front_of(step, memory);
+  for (const std::size_t i : best) front.push_back(dots[i]);
   const std::vector<std::string> groups{"ties with the fastest", "slower", "the scenario's own"};
   const bool money = money_of(study, *shown.front().layout).has_value();
-  page.section(money ? "Time, memory and money" : "Time and memory",
-               front.size() > 1
-                   ? "On the dashed front are layouts of which no other is both faster and smaller."
-                   : "One layout is both the fastest and the smallest: there is nothing to trade.");
+  page.section(
+      money ? "Time, memory and money" : "Time and memory",
+      front.size() > 1
+          ? "On the dashed front are layouts of which no other is both faster and smaller."
+          : fmt::format("{} is both the fastest and the smallest: there is nothing to trade.",
+                        names[best.front()]));
   if (money) page.begin_row();
   page.chart({.title = "Step time and memory",
               .about = "Right: a step. Up: what the fullest GPU needs.",

@@ -64,11 +64,20 @@ std::vector<Compared> compared_in(const Varied& varied) {
   return out;
 }
 
-/// A line for each value of the second axis over those of the first.
+/// Whether values have an order of their own, as sizes have and names of presets have not.
+bool are_amounts(const std::vector<std::string>& values) {
+  return std::ranges::all_of(values, [](const std::string& value) {
+    return value.find_first_of("0123456789") == value.find_first_not_of("-+.");
+  });
+}
+
+/// A line for each value of the second axis over those of the first; points alone over names,
+/// between which there is nothing.
 json lines_over(const Varied& varied, const ShownNumber& number) {
   const std::vector<std::string>& along = varied.axes[0].values;
   const bool two = varied.axes.size() > 1;
   const std::size_t lines = two ? varied.axes[1].values.size() : 1;
+  const bool joined = are_amounts(along);
   json series = json::array();
   for (std::size_t line = 0; line < lines; ++line) {
     json data = json::array();
@@ -80,8 +89,8 @@ json lines_over(const Varied& varied, const ShownNumber& number) {
     series.push_back({{"type", "line"},
                       {"name", two ? varied.axes[1].values[line] : std::string(number.title)},
                       {"symbol", "circle"},
-                      {"symbolSize", 8},
-                      {"lineStyle", {{"width", 2}, {"color", chart_colour(line)}}},
+                      {"symbolSize", joined ? 8 : 11},
+                      {"lineStyle", {{"width", joined ? 2 : 0}, {"color", chart_colour(line)}}},
                       {"itemStyle", {{"color", chart_colour(line)}}},
                       {"data", std::move(data)}});
   }
@@ -205,7 +214,7 @@ void add_small_lines(Page& page, const Compared& of,
   }
   if (drawn.empty()) return;
   page.section(titled_for(fmt::format("Over {}", varied.axes[0].path), of),
-               varied.axes.size() > 1 ? fmt::format("A line for each {}.", varied.axes[1].path)
+               varied.axes.size() > 1 ? fmt::format("A colour for each {}.", varied.axes[1].path)
                                       : std::string());
   page.begin_row();
   for (const ShownNumber* number : drawn) {
