@@ -20,6 +20,7 @@
 #include "models/base/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario_draft.hpp"
@@ -244,9 +245,15 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
       search_base_of(read_job_file(root, presets).draft, presets, {.profiles = options.profiles});
   base.scenario.folding = options.folding;
   const TuneSpace space = fixed_by(root.json());
+  const StepIntervals intervals(presets);
+  const auto slow_end = [&intervals](const Scenario& scenario) {
+    const auto interval = intervals.of(scenario);
+    return interval ? interval->high : 1.0;
+  };
   const TuneResult found = tune(base.scenario, {.space = space,
                                                 .keep = 1,
                                                 .own_problem = base.own_problem,
+                                                .slow_end = slow_end,
                                                 .threads = options.threads,
                                                 .interrupted = [] { return false; },
                                                 .progress = options.progress});

@@ -276,13 +276,16 @@ class Search {
     const bool safe = safest_ && candidates_[*safest_].step_s <= (1 + kSafer) * result_.fastest_s;
     const double slowest = safe ? first_s() : slowest_tie_s_;
     std::size_t plainest = safe ? *safest_ : best_.front();
+    std::vector<std::size_t> eligible;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& c = candidates_[i];
       if (c.state != Candidate::State::replayed) continue;
       if (c.step_s <= slowest_tie_s_) ++result_.ties;
       if (c.step_s > slowest || (safe && c.close)) continue;
+      eligible.push_back(i);
       if (plainer(layouts_[c.layout], layouts_[candidates_[plainest].layout])) plainest = i;
     }
+    if (options_.slow_end) plainest = surer(eligible, plainest);
     const auto at = std::ranges::find(best_, plainest);
     if (at == best_.end()) {
       best_.insert(best_.begin(), plainest);
@@ -290,6 +293,26 @@ class Search {
     } else {
       std::rotate(best_.begin(), at, at + 1);
     }
+  }
+  /// The plainest of those whose slow end ties with the nearest, where that is much nearer than the
+  /// slow end of `plainest`; else that one.
+  [[nodiscard]] std::size_t surer(const std::vector<std::size_t>& eligible,
+                                  std::size_t plainest) const {
+    std::vector<double> ends;
+    double nearest = kNever, of_plainest = 0;
+    for (const std::size_t i : eligible) {
+      ends.push_back(candidates_[i].step_s * options_.slow_end(scenario_of(candidates_[i])));
+      nearest = std::min(nearest, ends.back());
+      if (i == plainest) of_plainest = ends.back();
+    }
+    if (!(nearest < (1 - kSurer) * of_plainest)) return plainest;
+    std::optional<std::size_t> out;
+    for (std::size_t i = 0; i < eligible.size(); ++i) {
+      if (ends[i] > (1 + kTie) * nearest) continue;
+      const Layout& layout = layouts_[candidates_[eligible[i]].layout];
+      if (!out || plainer(layout, layouts_[candidates_[*out].layout])) out = eligible[i];
+    }
+    return *out;
   }
   void collect() {
     prefer_plain();

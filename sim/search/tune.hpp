@@ -44,6 +44,9 @@ struct TuneOptions {
   /// What is wrong with the layout of `base`, where that is known (search_base.hpp): then it is no
   /// candidate.
   std::string own_problem{};
+  /// The slow end of a layout's interval over its step time. Where it is given, a layout that ties
+  /// and whose slow end is nearer than that of the plainest by kSurer comes first.
+  std::function<double(const Scenario&)> slow_end{};
   int threads = 0;  ///< at most so many; 0: one per core. The result is the same for any number.
   /// Asked by its threads, before and within replays too; true: return the best so far.
   std::function<bool()> interrupted;
@@ -71,6 +74,9 @@ constexpr double kTie = 0.01;
 /// A layout that may not fit in memory, by what is assumed (MemoryBand), comes behind one that
 /// surely fits and takes at most this share longer than the fastest (assumed).
 constexpr double kSafer = 0.05;
+/// Of layouts that tie, one that may take so much less at the worst is worth its complexity
+/// (assumed).
+constexpr double kSurer = 0.1;
 
 /// Layouts that were not replayed, by reason.
 struct TuneCount {
@@ -81,7 +87,8 @@ struct TuneCount {
 
 struct TuneResult {
   /// First the plainest of those within kTie of the fastest (plainer() in layouts.hpp) that surely
-  /// fits, of all where none within kSafer of the fastest does; then the others as they are fast.
+  /// fits, of all where none within kSafer of the fastest does; a surer one before it, where
+  /// TuneOptions::slow_end says of one; then the others as they are fast.
   /// At most TuneOptions::keep. Empty: nothing fits.
   std::vector<TunedLayout> best;
   /// Of all layouts; the first of `best` may be up to kTie slower, or kSafer where that is close.

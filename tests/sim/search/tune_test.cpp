@@ -6,6 +6,7 @@
 #include <array>
 #include <doctest/doctest.h>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "models/pipeline/schedule.hpp"
@@ -286,6 +287,39 @@ TEST_CASE("a search: of the layouts within 1 % of the fastest the plainest comes
     if (ties > 1) ++tied;
   }
   CHECK(tied > 0);  // else the rule was not put to the test
+}
+
+TEST_CASE("a search: of layouts that tie a much surer one comes before the plainest") {
+  std::size_t surer = 0;
+  for (const SmallJob& job : small_jobs()) {
+    CAPTURE(job.rest);
+    TuneOptions options = options_of(job);
+    options.keep = 10'000;
+    options.exhaustive = true;
+    const TuneResult all = tune(scenario_of(job), options);
+    const auto layout_of = [](const Scenario& scenario) {
+      const TrainingJob& t = scenario.job;
+      const Parallelism& p = t.parallelism;
+      return std::tuple(p.tensor, p.context, p.pipeline, p.virtual_stages, p.expert,
+                        p.expert_tensor, p.sharding, p.schedule, t.batch.micro_sequences,
+                        t.recompute);
+    };
+    const TunedLayout& plainest = all.best.front();
+    const auto other = std::find_if(all.best.begin() + 1, all.best.end(), [&](const auto& each) {
+      return each.ties && !each.memory.close();
+    });
+    if (plainest.memory.close() || other == all.best.end()) continue;
+    ++surer;
+    const auto first_where = [&](double of_others) {
+      options.slow_end = [&, of_others](const Scenario& scenario) {
+        return layout_of(scenario) == layout_of(other->scenario) ? 1.0 : of_others;
+      };
+      return layout_of(tune(scenario_of(job), options).best.front().scenario);
+    };
+    CHECK((first_where(1.5) == layout_of(other->scenario)));
+    CHECK((first_where(1.05) == layout_of(plainest.scenario)));
+  }
+  CHECK(surer > 0);  // else the rule was not put to the test
 }
 
 TEST_CASE("a search: a layout that may run out of memory comes behind one that surely fits") {
