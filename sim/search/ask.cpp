@@ -246,8 +246,8 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   base.scenario.folding = options.folding;
   const TuneSpace space = fixed_by(root.json());
   const StepIntervals intervals(presets);
-  const auto slow_end = [&intervals](const Scenario& scenario) {
-    const auto interval = intervals.of(scenario);
+  const auto slow_end = [&intervals](const Scenario& tied) {
+    const auto interval = intervals.of(tied);
     return interval ? interval->high : 1.0;
   };
   const TuneResult found = tune(base.scenario, {.space = space,
