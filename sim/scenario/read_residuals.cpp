@@ -231,6 +231,11 @@ std::optional<PredictionInterval> StepIntervals::of(const Scenario& scenario) co
   return known_.emplace(key, predict_interval(*table_, t)).first->second;
 }
 
+double StepIntervals::slow_end(const Scenario& scenario) const {
+  const std::optional<PredictionInterval> interval = of(scenario);
+  return interval ? interval->high : 1;
+}
+
 PredictionInterval interval_of(const Scenario& scenario, const PresetStore& presets) {
   assert(scenario.pools.empty());
   return predict_interval(load_residuals(presets), traits_of(scenario));

@@ -35,6 +35,8 @@ class StepIntervals {
   explicit StepIntervals(const PresetStore& presets);
   /// Nothing where nodes are of several kinds: every published run was on one.
   [[nodiscard]] std::optional<PredictionInterval> of(const Scenario& scenario) const;
+  /// The slow end of the interval over the step time; 1 where there is none.
+  [[nodiscard]] double slow_end(const Scenario& scenario) const;
 
  private:
   std::shared_ptr<const ResidualTable> table_;

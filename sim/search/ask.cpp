@@ -246,10 +246,7 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   base.scenario.folding = options.folding;
   const TuneSpace space = fixed_by(root.json());
   const StepIntervals intervals(presets);
-  const auto slow_end = [&intervals](const Scenario& tied) {
-    const auto interval = intervals.of(tied);
-    return interval ? interval->high : 1.0;
-  };
+  const auto slow_end = [&intervals](const Scenario& tied) { return intervals.slow_end(tied); };
   const TuneResult found = tune(base.scenario, {.space = space,
                                                 .keep = 1,
                                                 .own_problem = base.own_problem,

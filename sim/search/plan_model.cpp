@@ -283,6 +283,9 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
   out.scenario = candidate.scenario;
   TuneOptions options;
   options.keep = 1;
+  if (candidate.intervals) {
+    options.slow_end = [&](const Scenario& tied) { return candidate.intervals->slow_end(tied); };
+  }
   options.threads = threads;
   options.interrupted = interrupted;
   const TuneResult found = tune(candidate.scenario, options);
@@ -302,9 +305,11 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
   }
   out.scenario = found.best.front().scenario;
   std::erase_if(out.scenario.assumptions, is_of_layout);
-  out.layout = fmt::format("layout: the fastest of {} that were looked at{}",
-                           grouped(static_cast<double>(found.considered)),
-                           found.ties > 1 ? ", or the plainest within 1 % of it" : "");
+  out.layout =
+      fmt::format("layout: the fastest of {} that were looked at{}",
+                  grouped(static_cast<double>(found.considered)),
+                  found.ties > 1 ? fmt::format(", or the {} within 1 % of it", found.chosen_as())
+                                 : std::string());
   if (found.best.front().step_s > (1 + kTie) * found.fastest_s) {
     out.layout += ", or within 5 % of it one that surely fits in memory";
   }

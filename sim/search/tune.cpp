@@ -285,7 +285,11 @@ class Search {
       eligible.push_back(i);
       if (plainer(layouts_[c.layout], layouts_[candidates_[plainest].layout])) plainest = i;
     }
-    if (options_.slow_end) plainest = surer(eligible, plainest);
+    if (options_.slow_end) {
+      const std::size_t surest = surer(eligible, plainest);
+      result_.surer = surest != plainest;
+      plainest = surest;
+    }
     const auto at = std::ranges::find(best_, plainest);
     if (at == best_.end()) {
       best_.insert(best_.begin(), plainest);

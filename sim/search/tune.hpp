@@ -94,6 +94,9 @@ struct TuneResult {
   /// Of all layouts; the first of `best` may be up to kTie slower, or kSafer where that is close.
   double fastest_s = 0;
   std::size_t ties = 0;  ///< layouts within kTie of the fastest, that one included
+  bool surer = false;    ///< the first comes before a plainer one, since its slow end is nearer
+  /// How the first was chosen of those that tie.
+  [[nodiscard]] const char* chosen_as() const { return surer ? "surest" : "plainest"; }
 
   /// Of the scenario as it is. Nothing: it breaks a rule on this cluster (`own_problem` says
   /// which).

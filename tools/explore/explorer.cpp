@@ -152,6 +152,7 @@ std::string Explorer::layout(const ExploreState& before, const ExploreMove& move
       tune(base.scenario, {.space = {},
                            .keep = 1,
                            .own_problem = std::move(base.own_problem),
+                           .slow_end = [&](const Scenario& s) { return intervals_.slow_end(s); },
                            .interrupted = [] { return InterruptGuard::interrupted(); },
                            .progress = {}});
   if (found.best.empty()) fail_without_layout(base.scenario, found, {});

@@ -78,8 +78,10 @@ std::string order_words(const TuneStudy& study) {
   const std::vector<TunedLayout>& best = study.result.best;
   const bool faster = std::ranges::any_of(
       best, [&](const TunedLayout& each) { return each.step_s < best.front().step_s; });
-  return faster ? "The first is the plainest of those within 1 % of the fastest, which count as "
-                  "equally fast; the others follow by step time."
+  return faster ? fmt::format(
+                      "The first is the {} of those within 1 % of the fastest, which count as "
+                      "equally fast; the others follow by step time.",
+                      study.result.chosen_as())
                 : "By step time, the fastest first.";
 }
 
@@ -283,8 +285,8 @@ Html tune_headline(const TuneStudy& study) {
   Html out = strong(layout_words(best.scenario.job)) +
              escaped(fmt::format(" takes {} a step", page_duration(best.step_s)));
   if (r.ties > 1) {
-    out += escaped(fmt::format("; {} layouts are as good, within 1 %, and it is the plainest",
-                               grouped(static_cast<double>(r.ties))));
+    out += escaped(fmt::format("; {} layouts are as good, within 1 %, and it is the {}",
+                               grouped(static_cast<double>(r.ties)), r.chosen_as()));
   }
   if (r.own && r.own_fits) {
     out +=

@@ -215,9 +215,11 @@ std::string notes(const TuneStudy& study) {
   const TuneResult& r = study.result;
   std::string out;
   if (r.ties > 1) {
-    out += fmt::format("=: within {:g} % of the fastest ({}), as {} layouts are{}. ", 100 * kTie,
-                       duration_text(r.fastest_s), grouped(static_cast<double>(r.ties)),
-                       r.best.front().ties ? "; the plainest of them comes first" : "");
+    out +=
+        fmt::format("=: within {:g} % of the fastest ({}), as {} layouts are{}. ", 100 * kTie,
+                    duration_text(r.fastest_s), grouped(static_cast<double>(r.ties)),
+                    r.best.front().ties ? fmt::format("; the {} of them comes first", r.chosen_as())
+                                        : std::string());
   }
   if (const std::string close = close_sentence(study); !close.empty()) out += close + " ";
   if (!study.intervals.empty()) {
