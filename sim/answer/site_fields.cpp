@@ -364,7 +364,9 @@ const FieldTable<SmoothingAnswer>& smoothing_fields() {
                [](const Of& a) { return a.of->name; })
           .add("keeps", "To the ramp; else it is the least that was found.",
                [](const Of& a) { return a.of->keeps; })
-          .add("store_per_gpu_j", Better::less, "That just suffices.",
+          .add("store_per_gpu_j", Better::less,
+               "That just suffices where supplies average what is drawn; power.smoothing.capacitor "
+               "holds the mean, which takes more.",
                [](const Of& a) { return a.of->store; })
           .add("floor_per_gpu_w", Better::less, "That just suffices.",
                [](const Of& a) { return a.of->floor; })
@@ -400,7 +402,8 @@ void add_ramp(FieldTable<Sited>& fields) {
       .add("step_ramp_w_per_s", Better::less, "Steepest rise within a step.",
            ramped([](const SitePlan& p) { return p.ramp.step_w_per_s; }))
       .add("step_store_j", Better::less,
-           "Energy that supplies have to store for a step to keep to the limit.",
+           "Energy that supplies have to store for a step to keep to the limit: they average over "
+           "as long as just does.",
            ramped([](const SitePlan& p) { return p.ramp.store.base_units(); }))
       .add("start_ramp_s", Better::less, "How long machines take from starting to training.",
            ramped([](const SitePlan& p) { return p.ramp.start.base_units(); }))

@@ -33,6 +33,7 @@ class Drawing {
       : whole_(whole), graph_(graph_of(whole)), health_(health), window_s_(window.base_units()) {
     count(carried);
     name_links();
+    find_efficiency();
     find_units();
     fold();
   }
@@ -64,7 +65,8 @@ class Drawing {
   struct Links {
     double bytes = 0, capacity = 0, fullest = 0;
     std::string fullest_link;
-    double drawn_capacity = 0;  ///< of the links of the drawing that it stands for
+    double drawn_capacity = 0;      ///< of the links of the drawing that it stands for, line rates
+    double carried = 0, drawn = 0;  ///< how many links
   };
   /// A switch, or a node with all its NIC ports.
   struct Unit {
@@ -80,6 +82,7 @@ class Drawing {
       const double bytes = each.bytes.base_units(), capacity = each.capacity.base_units();
       links.bytes += bytes;
       links.capacity += capacity;
+      ++links.carried;
       const double share = window_s_ > 0 ? bytes / (capacity * window_s_) : 0;
       if (share > links.fullest) {
         links.fullest = share;
@@ -94,7 +97,17 @@ class Drawing {
       const std::string name = whole_.link_name(graph_.fabric_link()[link]);
       links_[link] = &named_[std::string(name_of_ends(name))];
       links_[link]->drawn_capacity += graph_.capacity()[link].base_units();
+      ++links_[link]->drawn;
     }
+  }
+  /// Links without traffic have the share of the line rate for payload that healthy others have.
+  void find_efficiency() {
+    double most = 0;
+    for (const auto& [name, links] : named_) {
+      if (links.carried == 0 || links.drawn == 0) continue;
+      most = std::max(most, links.capacity / links.carried / (links.drawn_capacity / links.drawn));
+    }
+    if (most > 0) efficiency_ = most;
   }
 
   [[nodiscard]] std::size_t unit_of(Vertex vertex) const {
@@ -203,7 +216,8 @@ class Drawing {
     const double part = graph_.capacity()[link].base_units() / links.drawn_capacity;
     way.bytes += Bytes{links.bytes * part};
     way.capacity += BytesPerSecond{
-        (links.capacity > 0 ? links.capacity : links.drawn_capacity * left(health_.left, link)) *
+        (links.capacity > 0 ? links.capacity
+                            : links.drawn_capacity * efficiency_ * left(health_.left, link)) *
         part};
     if (links.fullest > way.fullest) {
       way.fullest = links.fullest;
@@ -224,6 +238,7 @@ class Drawing {
   ClusterGraph graph_;
   const LinkHealth& health_;
   double window_s_;
+  double efficiency_ = 1;
   std::map<std::string, Links> named_;
   std::vector<Links*> links_;  ///< by link of the graph
   std::vector<Unit> units_;    ///< nodes, then switches

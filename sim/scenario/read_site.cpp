@@ -449,6 +449,20 @@ void fill_sun(const JsonCursor& from, const SiteDraft& draft, SiteSpec& out) {
   }
 }
 
+/// Heat waves that end before the hours of the site begin, or begin after they end.
+void tell_far_waves(const DrawnWeather& weather, std::chrono::sys_seconds first, SiteSpec& out) {
+  const auto end = first + std::chrono::hours{static_cast<std::int64_t>(out.hours.size())};
+  for (const HeatWave& wave : weather.waves) {
+    const auto lasts = std::chrono::seconds{static_cast<std::int64_t>(wave.days * 86'400)};
+    if (wave.start < end && wave.start + lasts > first) continue;
+    const auto text = [](std::chrono::sys_seconds at) { return civil_time_text({at, {}}); };
+    out.assumptions.push_back(fmt::format(
+        "run.site.weather.waves: the one from {} is not in the hours of the site, {} to "
+        "{}, and changes nothing",
+        text(wave.start), text(first), text(end)));
+  }
+}
+
 void finish_hours(const JsonCursor& from, const SiteDraft& draft, SiteSpec& out) {
   std::chrono::sys_seconds first;
   out.hours = hours_of(from, draft, first, out.assumptions);
@@ -464,6 +478,7 @@ void finish_hours(const JsonCursor& from, const SiteDraft& draft, SiteSpec& out)
                     "+- {:g} K, noise {:g} K",
                     draft.weather->mean_celsius, draft.weather->yearly_kelvin,
                     draft.weather->daily_kelvin, draft.weather->noise_kelvin));
+    tell_far_waves(*draft.weather, first, out);
   }
   for (SiteHour& hour : out.hours) {
     if (draft.limit) hour.limit = std::min(hour.limit, *draft.limit);

@@ -9,6 +9,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/power/site_power.hpp"
+#include "sim/site/averaging_store.hpp"
 #include "sim/site/power_path.hpp"
 #include "sim/site/site_clock.hpp"
 #include "sim/step/step.hpp"
@@ -35,16 +36,10 @@ void check_path(const Scenario& scenario, const SiteSpec& spec, int needed, bool
               : fmt::format("at least the {} of the job and its hot spares", needed));
 }
 
-/// The smallest store that keeps a step within the ramp.
+/// The store that keeps a step within the ramp, where supplies average over as long as just does.
 Joules store_for(const StepPower& power, Seconds window, double ramp) {
   if (power.ramp_w_per_s <= ramp) return {};
-  const PowerSeries& facility = power.facility;
-  double low = 0, high = energy(facility).base_units();
-  for (int i = 0; i < 40; ++i) {
-    const double middle = (low + high) / 2;
-    (steepest_ramp(smoothed(facility, Joules{middle}), window) <= ramp ? high : low) = middle;
-  }
-  return Joules{high};
+  return store_to_average(power.facility, shortest_average(power.facility, window, ramp));
 }
 
 RampVerdict ramp_of(const Scenario& scenario, const SiteSpec& spec, const StepReport& step,

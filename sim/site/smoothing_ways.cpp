@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/scenario/stagger.hpp"
+#include "sim/site/averaging_store.hpp"
 #include "sim/step/step.hpp"
 
 namespace lockstep {
@@ -23,19 +24,13 @@ SmoothingWay way_of(std::string_view name, std::string_view words, const StepPow
   return out;
 }
 
-/// The smallest store that keeps to the ramp. It loses nothing.
+/// The store of the shortest average that keeps to the ramp. It loses nothing.
 SmoothingWay with_store(const Scenario& scenario, const StepPower& power, double ramp) {
-  SmoothingWay out = way_of("store", "energy stored in power supplies", power);
+  SmoothingWay out = way_of("store", "energy stored in power supplies that average", power);
   const Seconds window = scenario.power->ramp_window;
-  double low = 0, high = out.ramp_w_per_s <= ramp ? 0 : power.energy().base_units();
-  for (int i = 0; i < 40 && high > 0; ++i) {
-    const double middle = (low + high) / 2;
-    (steepest_ramp(smoothed(power.facility, Joules{middle}), window) <= ramp ? high : low) = middle;
-  }
-  const PowerSeries behind = smoothed(power.facility, Joules{high});
-  out.ramp_w_per_s = steepest_ramp(behind, window);
-  out.energy = energy(behind);
-  out.store = Joules{high / power.supply / scenario.gpus()};
+  const Seconds over = shortest_average(power.facility, window, ramp);
+  out.ramp_w_per_s = steepest_ramp(averaged(power.facility, over), window);
+  out.store = store_to_average(power.facility, over) / power.supply / scenario.gpus();
   return out;
 }
 

@@ -389,6 +389,15 @@ for (const view of [kWindow, kPhone]) {
   await page.keyboard.press('ArrowRight');
   await settled(page);
   check([...new URL(page.url()).searchParams.keys()].join() === 'kept', `${name}: there and back leaves ${page.url()}`);
+  // A list of amounts sends them as scenarios write them.
+  for (const id of ['cluster.node.nic_bandwidth', 'training.tokens']) {
+    await page.locator(`[id="${id}"]`).selectOption({index: 3});
+    await settled(page);
+    check(await page.locator('body.stale').count() === 0 && /[0-9]/.test(new URL(page.url()).searchParams.get(id)),
+      `${name}: ${id}: ${await page.locator('#said').innerText()}`);
+    await page.locator(`[id="${id}"]`).selectOption('');
+    await settled(page);
+  }
   // Each stop of a slider has a mark; where there is no answer a choice says so.
   await page.waitForFunction(() =>
     document.documentElement.dataset.looked === document.documentElement.dataset.shown);

@@ -87,6 +87,13 @@ Json page_setup(const Explorer& explorer) {
           {"numbers", std::move(numbers)}};
 }
 
+/// Its value is as scenarios write it: without a value a browser would send the text, whose units
+/// hang on their numbers by a space that no scenario has.
+std::string option_html(const std::string& value) {
+  return fmt::format(R"(<option value="{}">{}</option>)", attribute_text(value).str(),
+                     escaped(value).str());
+}
+
 std::string control_html(const ExploreControl& control, const std::string& own) {
   const std::string path = escaped(control.path).str(), title = escaped(control.title).str();
   std::string out = fmt::format(
@@ -101,12 +108,8 @@ std::string control_html(const ExploreControl& control, const std::string& own) 
   }
   out += fmt::format(R"(<select id="{}"><option value="">as given</option>)", path);
   const bool listed = std::ranges::find(control.values, own) != control.values.end();
-  if (!listed && !own.empty()) {
-    out += fmt::format("<option>{}</option>", escaped(own).str());
-  }
-  for (const std::string& value : control.values) {
-    out += fmt::format("<option>{}</option>", escaped(value).str());
-  }
+  if (!listed && !own.empty()) out += option_html(own);
+  for (const std::string& value : control.values) out += option_html(value);
   return out + "</select></div>\n";
 }
 

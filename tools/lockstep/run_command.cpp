@@ -22,6 +22,7 @@
 #include "tools/console/hash_draws.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/console/trajectory_options.hpp"
 #include "tools/console/work_budget.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/queue/run_queue.hpp"
@@ -524,8 +525,9 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   }
   const ScenarioOptions reading{.profiles = options.all("profile"), .folding = folding_of(options)};
   ScenarioFile file = read_scenario_file(parsed, presets, reading);
-  const WrittenScenario written =
-      std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
+  nlohmann::ordered_json said = parsed.root.json();
+  if (options.has("trajectories")) said["run"]["trajectories"] = trajectories_of(options, 1);
+  const auto written = std::make_shared<const nlohmann::ordered_json>(std::move(said));
   if (file.jobs) return run_shared(*file.jobs, written, presets, options, console);
   if (file.queue) return run_queue(*file.queue, written, presets, options, console);
   if (file.serving) {

@@ -85,6 +85,23 @@ Moved move_at_random(const Fabric& fabric, std::uint64_t seed) {
 // Ends of transfers are rounded to picoseconds: of 40 flows that last a millisecond, 1e-9.
 constexpr double kUseRounding = 1e-6;
 
+TEST_CASE("fabric use: links without traffic carry as much of their line rate as those with it") {
+  const Fabric fabric(spec_of(FabricKind::fat_tree, Routing::spray), 24, 2,
+                      gigabytes_per_second(50));
+  const FabricLink busy = fabric.nic_up(0, 0);
+  const std::vector<CarriedLink> carried{
+      {fabric.link_name(busy), 0.9 * fabric.capacity(busy), Bytes{1e9}}};
+  const FabricUse use = use_of_fabric(fabric, carried, Seconds{1});
+  double drawn = 0, line_rates = 0;
+  for (const FabricUse::Line& line : use.lines) {
+    drawn += (line.up.capacity + line.down.capacity).base_units();
+  }
+  for (FabricLink link = 0; link < fabric.link_count(); ++link) {
+    line_rates += fabric.capacity(link).base_units();
+  }
+  CHECK(drawn == near(0.9 * line_rates));
+}
+
 TEST_CASE(
     "fabric use: over all links of any fabric, what flows sent times the links they crossed") {
   std::vector<FabricSpec> specs{spec_of(FabricKind::fat_tree, Routing::spray),

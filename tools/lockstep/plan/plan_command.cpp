@@ -207,8 +207,9 @@ PlanSpec plan_of(const CommandInput& input, const PresetStore& presets,
 /// The plan's document with what the options change.
 WrittenScenario written_plan(const CommandInput& input, const ParsedOptions& options) {
   const auto& [path, text] = input;
-  return written_in(JsonCursor::parse(path, text, JsonStyle::plain,
-                                      changes_of_plan(options, JsonCursor::parse(path, text))));
+  std::vector<std::string> sets = changes_of_plan(options, JsonCursor::parse(path, text));
+  if (options.has("samples")) sets.push_back("samples=" + options.get("samples"));
+  return written_in(JsonCursor::parse(path, text, JsonStyle::plain, sets));
 }
 
 /// What is chosen for each value of --vary.

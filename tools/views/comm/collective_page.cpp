@@ -194,6 +194,7 @@ std::string collective_page(const CollectiveStudy& study, const WrittenScenario&
   add_charts(page, study);
   add_rows(page, study);
   page.section("Why these algorithms",
+               "Each algorithm's own time; above is the smooth minimum over all. "
                "Protocols by NCCL's names: ll and ll128 send 8 and 128 bytes together with their "
                "flags, for the least latency; simple sends whole buffers, for the most bandwidth.");
   page.list(choice_reasons(study));

@@ -54,7 +54,7 @@ std::string candidates_table(const PlanAnswer& answer, const TextStyle& style) {
   constexpr std::ptrdiff_t kAfterGpus = 3;
   if (unlike) columns.insert(columns.begin() + kAfterGpus, {"H100s"});
   if (money) columns.push_back({"M USD"});
-  columns.insert(columns.end(), {{"GWh"}, {"per T tokens"}, {"MW"}, {"keeps limits"}});
+  columns.insert(columns.end(), {{"GWh"}, {"GWh/T tokens"}, {"MW"}, {"keeps limits"}});
   const std::size_t width = columns.size();
   TextTable table(std::move(columns));
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {

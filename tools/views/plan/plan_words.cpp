@@ -108,6 +108,15 @@ std::string unfinished_words(const PlanResult& result) {
       grouped(left), grouped(all), plan_given_up_words(result));
 }
 
+/// "; keeps all limits in 79 %": where those that are kept often enough leave fewer cases than the
+/// missed ones do.
+std::string keeps_all_words(const PlanResult& result) {
+  const PlanChances& of = result.chances;
+  const std::string all = chance(of.all);
+  return all == chance(std::min({of.time, of.power, of.usd})) ? std::string()
+                                                              : "; keeps all limits in " + all;
+}
+
 /// A candidate's figures against the limits and the other candidates.
 std::string standing(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& result = answer.result(i);
@@ -115,7 +124,8 @@ std::string standing(const PlanAnswer& answer, std::size_t i) {
   if (!missed.empty()) {
     const bool late = answer.spec.limits.time && result.unfinished == 0 &&
                       result.chances.time < answer.spec.limits.confidence;
-    return "misses " + joined(missed) + (late ? plan_late_words(result.expected) : "");
+    return "misses " + joined(missed) + (late ? plan_late_words(result.expected) : "") +
+           keeps_all_words(result);
   }
   if (result.chances.all < answer.spec.limits.confidence) {
     return fmt::format("keeps each limit often enough, but all of them in {} of all cases only",

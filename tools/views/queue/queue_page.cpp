@@ -56,7 +56,9 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
   if (s.all.wait_s && s.all.wait_s->most > 0) {
     words = escaped(s.all.waiting > 0 ? "A job waits at least " : "A job waits ") +
             strong(page_duration(s.all.wait_s->mean)) +
-            escaped(" on average, one in a hundred longer than ") +
+            escaped(s.all.wait_s->p99 < s.all.wait_s->most
+                        ? " on average, one in a hundred longer than "
+                        : " on average, the longest ") +
             strong(page_duration(s.all.wait_s->p99)) + escaped(".");
   }
   if (s.all.waiting > 0) {

@@ -54,7 +54,9 @@ void add_jobs(Page& page, const CongestionReport& report) {
            {.title = "Slowdown", .numeric = true, .about = "together / alone"},
            {.title = "Alone", .numeric = true, .about = "time with nothing else on the fabric"},
            {.title = "Together", .numeric = true, .about = "time with all jobs on the fabric"},
-           {.title = "Sent by its NICs", .numeric = true, .about = "bytes put on the fabric"}},
+           {.title = "Sent by its NICs",
+            .numeric = true,
+            .about = "bytes put on the fabric in all that was simulated"}},
       .first_rows = 12};
   double largest = 1;
   for (const JobCongestion& job : report.jobs) largest = std::max(largest, job.slowdown());
@@ -68,7 +70,8 @@ void add_jobs(Page& page, const CongestionReport& report) {
                           PageCell::number(page_bytes(job.bytes), job.bytes)});
   }
   page.section("Jobs",
-               "A step of training, or all of other traffic: alone on the fabric, and together.");
+               "A step of training, the mean of those simulated, or all of other traffic: alone on "
+               "the fabric, and together.");
   page.table(table);
 }
 
@@ -129,22 +132,27 @@ std::vector<PageCell> transfer_row(const CongestionReport& report,
   return row;
 }
 
-void add_transfers(Page& page, const CongestionReport& report) {
+/// `own_job`: transfers are compared with their job alone, which has others of its own beside them.
+void add_transfers(Page& page, const CongestionReport& report, bool own_job) {
   const auto shown =
       std::span(report.transfers).first(std::min(kPageTransfers, report.transfers.size()));
   std::string lead =
-      "A run of each transfer, latency left out: with its links to itself, not even beside others "
-      "of its own job, and with all that was there.";
+      fmt::format("A run of each transfer, latency left out: {}, and with all that was there.",
+                  own_job ? "with its job alone on the fabric"
+                          : "with its links to itself, not even beside others of its own job");
   if (shown.size() < report.transfers_run) {
     lead += fmt::format(" The {} most slowed of {}.", shown.size(),
                         grouped(static_cast<double>(report.transfers_run)));
   }
   PageTable table{
       .columns = {{.title = "Transfer"},
-                  {.title = "Slowdown", .numeric = true, .about = "together / links to itself"},
-                  {.title = "Links to itself",
+                  {.title = "Slowdown",
                    .numeric = true,
-                   .about = "time if no other transfer used a link of its way"},
+                   .about = own_job ? "together / its job alone" : "together / links to itself"},
+                  {.title = own_job ? "Its job alone" : "Links to itself",
+                   .numeric = true,
+                   .about = own_job ? "time beside the others of its own job"
+                                    : "time if no other transfer used a link of its way"},
                   {.title = "Together", .numeric = true},
                   {.title = "Held back on", .about = "the link that held it back longest"},
                   {.title = "Held back for",
@@ -327,7 +335,7 @@ void add_congestion_headline(Page& page, const CongestionReport& report, const B
   page.figures(figures);
 }
 
-void add_congestion_sections(Page& page, const CongestionReport& report) {
+void add_congestion_sections(Page& page, const CongestionReport& report, bool own_job) {
   if (!report.jobs.empty()) add_jobs(page, report);
   if (report.use) add_fabric_picture(page, *report.use);
   if (!report.links.empty() && !report.links.front().utilisation.empty()) {
@@ -335,7 +343,11 @@ void add_congestion_sections(Page& page, const CongestionReport& report) {
     add_utilisation_lines(page, report);
     if (!report.jobs.empty()) add_bytes_by_job(page, report);
   }
-  if (!report.transfers.empty()) add_transfers(page, report);
+  if (!report.events.empty()) {
+    page.section("What failed meanwhile");
+    page.list(event_sentences(report));
+  }
+  if (!report.transfers.empty()) add_transfers(page, report, own_job);
   if (!report.notes.empty()) {
     page.section("What was approximated");
     page.list(report.notes);
@@ -351,7 +363,7 @@ std::string congestion_page(const CongestionReport& report, const AnswerBasis& b
   if (!report.fabric.empty()) page.about("Fabric: " + report.fabric);
   add_congestion_headline(page, report, behind, drawn);
   add_claim_section(page, claim);
-  add_congestion_sections(page, report);
+  add_congestion_sections(page, report, drawn != nullptr && knows_jobs_alone(report));
   if (drawn != nullptr && drawn->known()) add_power_of_jobs(page, *drawn);
   add_basis(page, basis);
   if (behind != nullptr) behind->add_to(page);

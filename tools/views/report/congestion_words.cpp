@@ -1,6 +1,7 @@
 #include "tools/views/report/congestion_words.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -80,6 +81,17 @@ Html slowed_transfer_sentence(const CongestionReport& report, bool jobs_known) {
          where_and_by_whom(report, most);
 }
 
+/// How much longer jobs take with the others where that is not noticed.
+std::string barely_slowed(const CongestionReport& report) {
+  constexpr double kShown = 5e-5;
+  if (report.jobs.size() < 2) return ".";
+  double most = 1;
+  for (const JobCongestion& job : report.jobs) most = std::max(most, job.slowdown());
+  if (most < 1 + kShown) return ": each takes as long with the others as alone.";
+  return fmt::format(": each takes with the others at most {} longer than alone.",
+                     page_percent(std::ceil(1000 * (most - 1)) / 1000));
+}
+
 Html fullest_link_sentence(const CongestionReport& report) {
   if (report.links.empty()) return {};
   const LinkCongestion& link = report.links.front();
@@ -103,8 +115,7 @@ Html congestion_headline(const CongestionReport& report) {
   }
   Html out;
   if (jobs_known) {
-    out += strong("No job is slowed") +
-           escaped(report.jobs.size() > 1 ? ": each takes as long with the others as alone." : ".");
+    out += strong("No job is slowed") + escaped(barely_slowed(report));
   }
   out += slowed_transfer_sentence(report, jobs_known);
   return out + fullest_link_sentence(report);

@@ -131,6 +131,8 @@ Html escaped(std::string_view text) {
   return with_references(with_minus_signs(with_whole_numbers(std::string(text))));
 }
 
+Html attribute_text(std::string_view text) { return with_references(text); }
+
 Html code(std::string_view text) {
   return Html::markup("<code>") + with_references(text) + Html::markup("</code>");
 }

@@ -30,6 +30,8 @@ class Html {
 /// but line breaks and tabs are visible, as printable() says. No line ends between a number and
 /// its unit.
 Html escaped(std::string_view text);
+/// The text as it is, escaped: what a page sends back, such as the value of an <option>.
+Html attribute_text(std::string_view text);
 /// The text as it is, to be copied: escaped, in a <code>.
 Html code(std::string_view text);
 /// A sentence, escaped: what it has between two backticks, as help and presets mark a command or a

@@ -240,7 +240,8 @@ function nameBoxes(series, width) {
   let free = 0;
   series.data.forEach((each, i) => {
     const middle = 16 + (i + 0.5) * pitch, half = textWidth(each.name, 9) / 2;
-    const fits = middle - half >= free && middle + half <= width;
+    // A name that reaches over its neighbours would not tell which box it is of.
+    const fits = 2 * half <= pitch && middle - half >= free && middle + half <= width;
     each.label = {show: fits};
     if (fits) free = middle + half + 6;
   });
@@ -339,8 +340,11 @@ function fitted(options, carried, width) {
       // Short names take the room that they need, not what long ones might; with a little more, as
       // ECharts may measure them wider and break them.
       const longest = Math.max(0, ...axis.data.map(name => textWidth(name, label.fontSize || 12)));
-      label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)),
-        Math.ceil(1.06 * longest) + 4);
+      const room = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)));
+      const own = Math.ceil(1.06 * longest) + 4;
+      label.width = Math.min(room, own);
+      // On paper it may measure with another font: what fits is not broken at all.
+      if (breaks && own <= room) label.overflow = 'none';
     }
   }
   for (const axis of [options.xAxis].flat().filter(each => each?.type === 'value' && each.axisLabel)) {

@@ -43,6 +43,7 @@ std::string row_layout(const ReferenceRow& row) {
 void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictions) {
   const std::vector<std::string> groups = gpu_groups(predictions);
   std::vector<ChartDot> dots;
+  bool beyond = false;
   double least = INFINITY, most = 0;
   for (const RowPrediction& p : predictions) {
     if (!p.error || !p.row->measured_step_s) continue;
@@ -50,6 +51,7 @@ void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictio
     const double measured = *p.row->measured_step_s;
     least = std::min(least, measured);
     most = std::max(most, measured);
+    beyond = beyond || std::abs(*p.error) > 1;
     dots.push_back(
         {.x = measured,
          .y = 100 * std::clamp(*p.error, -1.0, 1.0),
@@ -63,8 +65,8 @@ void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictio
   page.section("Row by row");
   page.chart(
       {.title = "Error over the measured step time",
-       .about = "A dot for each run, by GPU: above 0 the prediction is too slow. Errors beyond "
-                "100 % lie on the edge.",
+       .about = fmt::format("A dot for each run, by GPU: above 0 the prediction is too slow.{}",
+                            beyond ? " Errors beyond 100 % lie on the edge." : ""),
        .summary = fmt::format("Dots of the error of {} runs; the table has them all.", dots.size()),
        .height_px = 400},
       dots_chart(dots, groups, {.unit = "s", .logarithmic = true}, {.unit = "%"}));

@@ -29,12 +29,15 @@ struct CostLine {
   double usd;
 };
 
-std::vector<CostLine> cost_lines(const CostReport& cost) {
+std::vector<CostLine> cost_lines(const CostReport& cost, bool highest_hours) {
   std::vector<CostLine> lines{{"GPUs", "written off", cost.gpus_usd},
                               {"Servers without their GPUs", "written off", cost.nodes_usd},
                               {"Network", "switch ports and plugs, written off", cost.network_usd},
                               {"Building, power and cooling", "written off", cost.building_usd},
-                              {"Energy", "by the tariff of its hours", cost.energy_usd},
+                              {"Energy",
+                               highest_hours ? "by the tariff of its hours, and for the highest"
+                                             : "by the tariff of its hours",
+                               cost.energy_usd},
                               {"People", "by the hour", cost.people_usd},
                               {"Hosting", "by the peak of the site's power", cost.hosting_usd}};
   std::erase_if(lines, [](const CostLine& line) { return line.usd <= 0; });
@@ -47,12 +50,12 @@ std::string cost_words(const CampaignResult& result) {
   return words_of(prices_machines(prices) ? MoneyOf::owned : MoneyOf::partial, &prices);
 }
 
-PageTable bill_table(const CostReport& cost, bool owned) {
+PageTable bill_table(const CostReport& cost, bool owned, bool highest_hours) {
   const double total = cost.total_usd();
   PageTable table{.columns = {{.title = owned ? "Owned" : "What has a price"},
                               {.title = "Cost", .numeric = true},
                               {.title = "Share", .numeric = true}}};
-  for (const CostLine& line : cost_lines(cost)) {
+  for (const CostLine& line : cost_lines(cost, highest_hours)) {
     table.rows.push_back({{.content = with_detail(escaped(line.what), line.about)},
                           PageCell::number(page_usd(line.usd), line.usd),
                           {.content = with_bar(page_percent(line.usd / total, 1), line.usd / total),
@@ -204,7 +207,8 @@ void add_cost(Page& page, const CampaignResult& result) {
   if (result.fleet) {
     page.table(lots_table(sum_of(months_of(result))));
   } else if (priced) {
-    page.table(bill_table(result.bill->cost, owned));
+    page.table(
+        bill_table(result.bill->cost, owned, result.site && result.site->books.demand_usd > 0));
   }
 }
 

@@ -156,11 +156,21 @@ std::string event_text(const EventOutcome& event) {
                            fmt::join(event.jobs, ", "), event.transfers == 1 ? "was" : "were");
 }
 
+}  // namespace
+
+std::vector<std::string> event_sentences(const CongestionReport& report) {
+  std::vector<std::string> out;
+  for (const EventOutcome& event : report.events) out.push_back(event_text(event));
+  return out;
+}
+
+namespace {
+
 std::string events_text(const CongestionReport& report) {
   if (report.events.empty()) return {};
   std::string out = "  events\n";
-  for (const EventOutcome& event : report.events) {
-    out += "    " + wrap(event_text(event), kTextColumns, 6, 4) + "\n";
+  for (const std::string& event : event_sentences(report)) {
+    out += "    " + wrap(event, kTextColumns, 6, 4) + "\n";
   }
   return out + "\n";
 }

@@ -18,6 +18,9 @@ std::string staggered_words(const SharedScenario& scenario, const SharedPower& p
 /// The numbers that draws of the hashes change: each job's steps, then the transfers.
 std::vector<double> drawn_numbers(const SharedResult& result);
 
+/// What went down or came back, when, and whom it met, a sentence for each.
+std::vector<std::string> event_sentences(const CongestionReport& report);
+
 /// For people: jobs, their steps, transfers and links.
 std::string shared_table(const SharedScenario& scenario, const SharedResult& result,
                          const std::optional<SharedPower>& power,

@@ -248,8 +248,10 @@ void add_site_figures(Page& page, const CampaignResult& result) {
                                   ? fmt::format("stops without power, which cost {}, mean of runs",
                                                 page_duration(s.site_stopped_s))
                                   : "stops without power, mean of runs"});
-  figures.push_back({.value = fmt::format("{:.3f}", books.sum.facility / books.sum.machines),
-                     .label = "PUE over the run, by its hours"});
+  if (books.sum.machines > Joules{}) {
+    figures.push_back({.value = fmt::format("{:.3f}", books.sum.facility / books.sum.machines),
+                       .label = "PUE over the run, by its hours"});
+  }
   if (books.battery_end) {
     figures.push_back(
         {.value = page_with(books.battery_end->base_units() / kSiteMwh, "MWh"),

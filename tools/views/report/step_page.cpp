@@ -19,6 +19,7 @@
 #include "tools/views/report/page_numbers.hpp"
 #include "tools/views/report/run_words.hpp"
 #include "tools/views/report/step_stages.hpp"
+#include "tools/views/run/claim_text.hpp"
 #include "tools/views/run/run_facts.hpp"
 
 namespace lockstep {
@@ -171,6 +172,20 @@ void add_step_sections(Page& page, const RunResult& result) {
   add_sentences(page, "Notes", result.report.notes);
 }
 
+namespace {
+
+/// What was measured of such a step, where the scenario says it.
+void add_expected(Page& page, const RunResult& result) {
+  const std::vector<std::string> sentences = expectation_sentences(result);
+  if (sentences.empty()) return;
+  const std::string& source = result.scenario.expect->source;
+  page.section("Predicted and measured",
+               source.empty() ? std::string() : fmt::format("Measured: {}.", source));
+  page.list(sentences);
+}
+
+}  // namespace
+
 std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   const Scenario& scenario = result.scenario;
   Page page("Step report",
@@ -183,6 +198,7 @@ std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   }
   add_step_headline(page, result);
   add_claim_section(page, extras.claim);
+  add_expected(page, result);
   if (extras.add_advice) extras.add_advice(page);
   add_step_sections(page, result);
   if (!extras.add_advice) add_advice_hint(page);

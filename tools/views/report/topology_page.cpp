@@ -88,8 +88,8 @@ void add_layers(Page& page, const TopologyAnalysis& a) {
   page.chart({.title = "Rates of the layers",
               .about = {},
               .summary = "Bars of the rates of each layer; the table has the same.",
-              .height_px = bars_height(names.size()) + 40},
-             stacked_bars(names, parts, unit.name));
+              .height_px = paired_height(names.size(), parts.size())},
+             paired_bars(names, parts, unit.name));
   page.table(table);
   PageTable cables{.columns = {{.title = "Cables between"},
                                {.title = "Rate", .numeric = true},

@@ -61,7 +61,15 @@ std::string per_kwh_text(const CampaignResult& result) {
   const RunBill& bill = *result.bill;
   const double kwh = bill.usage.energy.base_units() / 3.6e6;
   if (result.fleet || bill.cost.energy_usd <= 0 || kwh <= 0) return {};
-  return fmt::format("; energy at {:.4g} USD per kWh on average", bill.cost.energy_usd / kwh);
+  const bool highest = result.site && result.site->books.demand_usd > 0;
+  return fmt::format("; energy at {:.4g} USD per kWh on average{}", bill.cost.energy_usd / kwh,
+                     highest ? ", its highest hours in it" : "");
+}
+
+/// On average over the run; of spot nodes those that are not taken away.
+double nodes_held(const CampaignResult& result, Seconds run) {
+  const double hours = run.base_units() / 3600;
+  return hours > 0 ? result.fleet->held_gpu_hours(run) / hours / result.scenario.node.gpus : 0;
 }
 
 std::string bill_lines(const CampaignResult& result) {
@@ -70,10 +78,10 @@ std::string bill_lines(const CampaignResult& result) {
   // Weather, limits and lots let a run draw more or less than a step of the job does.
   const bool by_hours = result.site || result.fleet;
   const Watts most = by_hours ? power.site_peak : power.levels.training.facility;
-  const std::string there =
-      result.fleet ? fmt::format("; of the nodes that are there, {} on average",
-                                 significant(result.fleet->mean_nodes(bill.usage.time)))
-                   : "";
+  const std::string there = result.fleet
+                                ? fmt::format("; of the nodes that are there, {} on average",
+                                              significant(nodes_held(result, bill.usage.time)))
+                                : "";
   std::string out = labelled_line(
       "Energy", kCampaignLabels,
       fmt::format("{} at the site's meter, {} on average, {} {}; nameplate of the GPUs {}{}",
@@ -125,8 +133,12 @@ std::string capping_line(const CampaignResult& result) {
   const SiteBooks& books = result.site->books;
   const std::optional<PathProvision> path = path_provision(*result.site->plan, books.power);
   if (!path || (path->oversubscription() <= 1 && books.capping.capped <= Seconds{})) return "";
-  std::string text = fmt::format("the path brings {} of the {} that all nodes take at their peak",
-                                 power_text(path->brings), power_text(path->peaks));
+  const std::string brings = power_text(path->brings), peaks = power_text(path->peaks);
+  std::string text =
+      path->oversubscription() > 1
+          ? fmt::format("the path brings {} of the {} that all nodes take at their peak", brings,
+                        peaks)
+          : fmt::format("the path brings {}; all nodes take {} at their peak", brings, peaks);
   const PathCapping& held = books.capping;
   if (held.capped > Seconds{}) {
     const std::string then =
@@ -287,8 +299,10 @@ std::string site_lines(const CampaignResult& result) {
   if (const std::vector<std::string> battery = battery_words(*result.site); !battery.empty()) {
     out += labelled_line("  battery", kCampaignLabels, fmt::format("{}", fmt::join(battery, "; ")));
   }
-  std::string weather = fmt::format("up to {:.1f} C outside, PUE {:.3f}", books.warmest_outside,
-                                    books.sum.facility / books.sum.machines);
+  std::string weather = fmt::format("up to {:.1f} C outside", books.warmest_outside);
+  if (books.sum.machines > Joules{}) {
+    weather += fmt::format(", PUE {:.3f}", books.sum.facility / books.sum.machines);
+  }
   if (result.site->plan->spec.cooling) {
     weather += fmt::format(", coolant up to {:.1f} C", books.warmest_coolant);
   }

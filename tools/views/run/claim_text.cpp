@@ -72,6 +72,19 @@ ClaimWords claim_words(const ClaimCheck& check) {
   return out;
 }
 
+std::vector<std::string> expectation_sentences(const RunResult& result) {
+  std::vector<std::string> out;
+  for (const ExpectationCheck& check : check_expectation(result)) {
+    const bool is_time = check.what == "step time";
+    const auto value = [&](double v) { return is_time ? duration_text(v) : percent_text(v); };
+    out.push_back(fmt::format(
+        "{} {} against {} measured: {}, {} the {:g} % that the scenario allows", check.what,
+        value(check.predicted), value(check.expected), error_text(check.error),
+        check.within ? "within" : "NOT within", 100 * result.scenario.expect->within));
+  }
+  return out;
+}
+
 std::string claim_text(const ClaimCheck* check, const TextStyle& style) {
   if (check == nullptr) return {};
   const ClaimWords words = claim_words(*check);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/answer/claim_check.hpp"
+#include "sim/answer/step_answer.hpp"
 #include "tools/console/table.hpp"
 
 namespace lockstep {
@@ -23,6 +24,9 @@ struct ClaimWords {
   std::vector<Titled> titled{};
 };
 ClaimWords claim_words(const ClaimCheck& check);
+
+/// What the scenario says was measured, against the answer, a sentence for each value.
+std::vector<std::string> expectation_sentences(const RunResult& result);
 
 /// Of the terminal: below the answer. Empty for null.
 std::string claim_text(const ClaimCheck* check, const TextStyle& style);

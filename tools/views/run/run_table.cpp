@@ -3,6 +3,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/console/percent.hpp"
+#include "tools/views/run/claim_text.hpp"
 #include "tools/views/run/run_facts.hpp"
 #include "tools/views/run/run_pools.hpp"
 #include "tools/views/run/run_result.hpp"
@@ -148,13 +149,7 @@ std::string largest_loss_line(const StepReport& report, const TextStyle& style) 
 
 std::string expectation(const RunResult& result, const TextStyle& style) {
   std::string out;
-  for (const ExpectationCheck& check : check_expectation(result)) {
-    const bool is_time = check.what == "step time";
-    const auto value = [&](double v) { return is_time ? duration_text(v) : percent_text(v); };
-    const std::string text = fmt::format(
-        "{} {} against {} measured: {}, {} the {:g} % that the scenario allows", check.what,
-        value(check.predicted), value(check.expected), error_text(check.error),
-        check.within ? "within" : "NOT within", 100 * result.scenario.expect->within);
+  for (const std::string& text : expectation_sentences(result)) {
     out += "  " + wrap(text, kTextColumns, 4, 2) + "\n";
   }
   if (out.empty()) return {};

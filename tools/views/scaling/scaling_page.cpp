@@ -170,6 +170,25 @@ void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
   if (!problems.empty()) page.list(problems);
 }
 
+/// What takes the rest at each size, kind by kind: the chart's bars in numbers.
+void add_lost_table(Page& page, const std::vector<const ScalingPoint*>& points) {
+  constexpr double kShown = 5e-4;
+  PageTable table{.columns = {{.title = "Lost to"}}, .rows = {}};
+  for (const ScalingPoint* p : points) {
+    table.columns.push_back({.title = counted(p->gpus, "GPU"), .numeric = true});
+  }
+  for (std::size_t b = 0; b < kBuckets; ++b) {
+    const auto lost = [b](const ScalingPoint* p) { return std::abs(p->lost[b]) >= kShown; };
+    if (std::ranges::none_of(points, lost)) continue;
+    std::vector<PageCell> row{PageCell::text(std::string(buckets()[b].title))};
+    for (const ScalingPoint* p : points) {
+      row.push_back(PageCell::number(page_percent(p->lost[b], 1), p->lost[b]));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  if (!table.rows.empty()) page.table(table);
+}
+
 /// What each GPU still does at the largest size, both with the same batch and with a batch that
 /// grows: the two ends of what can be asked.
 Html scaling_headline(const Scaling& scaling) {
@@ -177,7 +196,7 @@ Html scaling_headline(const Scaling& scaling) {
   const std::vector<const ScalingPoint*> weakly = possible(scaling.weak);
   Html out;
   const auto add = [&](const std::vector<const ScalingPoint*>& points, std::string_view batch) {
-    if (points.empty()) return;
+    if (points.size() < 2) return;
     if (!out.empty()) out += escaped(" ");
     out += escaped("On ") + strong(counted(points.back()->gpus, "GPU")) + escaped(" each does ") +
            last_efficiency(points) +
@@ -185,7 +204,10 @@ Html scaling_headline(const Scaling& scaling) {
   };
   add(strongly, "with the same batch (strong scaling)");
   add(weakly, "with as many sequences a replica (weak scaling)");
-  if (out.empty()) return escaped("None of these sizes can be simulated.");
+  if (strongly.empty() && weakly.empty()) return escaped("None of these sizes can be simulated.");
+  if (out.empty()) {
+    out = escaped("Only one of these sizes can be simulated: there is nothing to compare.");
+  }
   return out + limit_sentence(exceeded_sizes(weakly.empty() ? scaling.strong : scaling.weak));
 }
 
@@ -208,8 +230,9 @@ std::string scaling_page(const std::string& file, const Scaling& scaling,
                        const std::vector<ScalingPoint>& points) {
     page.section(title, lead);
     const std::vector<const ScalingPoint*> shown = possible(points);
-    if (!shown.empty()) add_loss_chart(page, shown, coloured);
+    if (shown.size() > 1) add_loss_chart(page, shown, coloured);
     add_scaling_table(page, points);
+    if (shown.size() > 1) add_lost_table(page, shown);
   };
   page.headline(scaling_headline(scaling));
   add("Strong scaling", "The same batch on more GPUs.", scaling.strong);
