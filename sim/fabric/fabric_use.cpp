@@ -66,7 +66,6 @@ class Drawing {
     double bytes = 0, capacity = 0, fullest = 0;
     std::string fullest_link;
     double drawn_capacity = 0;      ///< of the links of the drawing that it stands for, line rates
-    double carried = 0, drawn = 0;  ///< how many links
   };
   /// A switch, or a node with all its NIC ports.
   struct Unit {
@@ -82,7 +81,6 @@ class Drawing {
       const double bytes = each.bytes.base_units(), capacity = each.capacity.base_units();
       links.bytes += bytes;
       links.capacity += capacity;
-      ++links.carried;
       const double share = window_s_ > 0 ? bytes / (capacity * window_s_) : 0;
       if (share > links.fullest) {
         links.fullest = share;
@@ -97,15 +95,14 @@ class Drawing {
       const std::string name = whole_.link_name(graph_.fabric_link()[link]);
       links_[link] = &named_[std::string(name_of_ends(name))];
       links_[link]->drawn_capacity += graph_.capacity()[link].base_units();
-      ++links_[link]->drawn;
     }
   }
-  /// Links without traffic have the share of the line rate for payload that healthy others have.
+  /// Links without traffic have the share of the line rate for payload that healthy others have, of
+  /// whose name all have traffic.
   void find_efficiency() {
     double most = 0;
     for (const auto& [name, links] : named_) {
-      if (links.carried == 0 || links.drawn == 0) continue;
-      most = std::max(most, links.capacity / links.carried / (links.drawn_capacity / links.drawn));
+      if (links.drawn_capacity > 0) most = std::max(most, links.capacity / links.drawn_capacity);
     }
     if (most > 0) efficiency_ = most;
   }
