@@ -52,7 +52,7 @@ std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
                                    .field = path + "expected.time_s"}};
   if (is_priced(answer.candidate(*answer.shown()))) {
     figures.push_back({.value = page_usd(r.expected.usd),
-                       .label = plan_money_range(r),
+                       .label = "of money: " + plan_money_range(r),
                        .field = path + "expected.usd"});
   }
   if (const double capital = r.expected.capital.total_usd(); capital > 0) {
@@ -66,7 +66,7 @@ std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   figures.insert(
       figures.end(),
       {{.value = plan_energy(r.expected.energy_j),
-        .label = plan_energy_range(r),
+        .label = "of energy: " + plan_energy_range(r),
         .field = path + "expected.energy_j"},
        {.value = plan_power(r.expected.peak_w),
         .label = fmt::format(

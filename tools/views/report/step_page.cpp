@@ -121,7 +121,7 @@ void add_step_headline(Page& page, const RunResult& result) {
   words += escaped("A step takes ") + strong(page_duration(report.step_s));
   if (loss.bucket != nullptr) {
     words += escaped(". Most is lost to ") + strong(in_sentence(loss.bucket->title)) +
-             escaped(fmt::format(": {} of it",
+             escaped(fmt::format(": {} of the step",
                                  page_percent(bucket_percentage(report, *loss.bucket) / 100, 1)));
   }
   page.headline(words + escaped("."));
