@@ -65,7 +65,7 @@ class Drawing {
   struct Links {
     double bytes = 0, capacity = 0, fullest = 0;
     std::string fullest_link;
-    double drawn_capacity = 0;      ///< of the links of the drawing that it stands for, line rates
+    double drawn_capacity = 0;  ///< of the links of the drawing that it stands for, line rates
   };
   /// A switch, or a node with all its NIC ports.
   struct Unit {
