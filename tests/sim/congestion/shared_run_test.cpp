@@ -63,6 +63,20 @@ TEST_CASE("shared: a job alone takes the step that run predicts for it") {
   CHECK(result.congestion.jobs[0].slowdown() == 1);
 }
 
+TEST_CASE("shared: a tensor-parallel job sends what all its NICs send, of which one is simulated") {
+  std::string wide = job("a", R"({"count": 4})");
+  const std::string data = R"("data": 32)";
+  wide.replace(wide.find(data), data.size(), R"("tensor": 8, "data": 4)");
+  const CongestionReport report = simulate(shared(fabric(1, "spray"), wide)).congestion;
+  const auto first = std::ranges::find(report.carried, "node 0 nic 0 up", &CarriedLink::name);
+  REQUIRE(first != report.carried.end());
+  // Four replicas, each on the eight cards of a node: all cards send the same.
+  CHECK(report.jobs[0].bytes == doctest::Approx(4 * 8 * first->bytes.base_units()).epsilon(1e-9));
+  CHECK(std::ranges::any_of(report.notes, [](const std::string& note) {
+    return note.find("of the 8 NICs of a tensor-parallel group") != std::string::npos;
+  }));
+}
+
 TEST_CASE("shared: any job alone takes its step, and puts its bytes on links that carry them") {
   const auto check = [](const Scenario& scenario, const std::string& text) {
     nlohmann::ordered_json document = nlohmann::ordered_json::parse(text);

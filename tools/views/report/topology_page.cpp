@@ -140,6 +140,12 @@ void add_single_points(Page& page, const TopologyAnalysis& a) {
   }
 }
 
+/// " from 512 of 1,024 places": where ways were looked at from some alone.
+std::string from_places(const TopologyAnalysis& a) {
+  if (a.sources >= a.sources_of) return {};
+  return fmt::format(", from {} of {} places", count_words(a.sources), count_words(a.sources_of));
+}
+
 std::vector<PageFigure> fabric_figures(const TopologyAnalysis& a) {
   std::vector<PageFigure> out{{.value = count_words(a.hosts), .label = "hosts"},
                               {.value = count_words(a.nics), .label = "NICs"},
@@ -151,7 +157,9 @@ std::vector<PageFigure> fabric_figures(const TopologyAnalysis& a) {
                                         "cut{}",
                                         a.bisection.exact ? "" : " that was tried")});
   }
-  out.push_back({.value = count_words(a.diameter), .label = "cables between the farthest NICs"});
+  out.push_back({.value = count_words(a.diameter),
+                 .label = fmt::format("cables{} between the farthest NICs",
+                                      a.sources < a.sources_of ? " or more" : "")});
   return out;
 }
 
@@ -181,7 +189,8 @@ std::string topology_page(const DrawnFabric& fabric, const TopologyAnalysis& a,
                          carriage.empty() ? "" : "; ", carriage));
   page.headline(a.parts == 1 && a.unplugged_nics == 0
                     ? escaped("All NICs reach each other, over ") +
-                          strong(significant(a.average_distance)) + escaped(" cables on average.")
+                          strong(significant(a.average_distance)) +
+                          escaped(fmt::format(" cables on average{}.", from_places(a)))
                     : strong(fmt::format("{} parts do not reach each other", a.parts)) +
                           escaped(fmt::format(", and {} NICs have no cable.", a.unplugged_nics)));
   page.figures(fabric_figures(a));
@@ -209,7 +218,8 @@ std::string topology_page(const DrawnFabric& fabric, const TopologyAnalysis& a,
     add("paths without a common cable, between switches", spread_words(a.disjoint_paths));
   }
   if (a.bisection.injection > BytesPerSecond{}) {
-    add("narrowest cut into halves", rate_words(a.bisection.rate));
+    add(a.bisection.exact ? "narrowest cut into halves" : "narrowest cut that was tried",
+        rate_words(a.bisection.rate));
   }
   if (a.down_cables > 0) add("cables that are down", count_words(a.down_cables));
   if (!ways.rows.empty()) {

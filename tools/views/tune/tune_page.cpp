@@ -78,6 +78,10 @@ std::string order_words(const TuneStudy& study) {
   const std::vector<TunedLayout>& best = study.result.best;
   const bool faster = std::ranges::any_of(
       best, [&](const TunedLayout& each) { return each.step_s < best.front().step_s; });
+  if (faster && !best.front().ties) {
+    return "The first surely fits in memory, which faster ones may not; the others follow by step "
+           "time.";
+  }
   return faster ? fmt::format(
                       "The first is the {} of those within 1 % of the fastest, which count as "
                       "equally fast; the others follow by step time.",
@@ -284,7 +288,9 @@ Html tune_headline(const TuneStudy& study) {
   const TunedLayout& best = r.best.front();
   Html out = strong(layout_words(best.scenario.job)) +
              escaped(fmt::format(" takes {} a step", page_duration(best.step_s)));
-  if (r.ties > 1) {
+  if (!best.ties) {
+    out += escaped("; it comes before faster ones, as it surely fits in memory");
+  } else if (r.ties > 1) {
     out += escaped(fmt::format("; {} layouts are as good, within 1 %, and it is the {}",
                                grouped(static_cast<double>(r.ties)), r.chosen_as()));
   }
