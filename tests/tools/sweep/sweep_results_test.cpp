@@ -317,6 +317,31 @@ TEST_CASE("lockstep sweep: the summary has the best points first and fits its wi
   CHECK(files.run("a", {"--quiet"}).out.empty());
 }
 
+TEST_CASE(
+    "lockstep sweep: of repeats the setting is best whose mean is, not that of the luckiest") {
+  const SweepFolder files;
+  const std::string sweep = files.folder.write("repeats.json", R"({"scenario": "weeks.json",
+    "repeats": 2, "objective": "goodput",
+    "axes": [{"at": "/run/checkpoint/interval", "values": ["1 h", "2 h"]}]})");
+  Json run = Json::parse(kStep);
+  run["parallelism"]["data"] = 32;
+  run["run"] = Json::parse(R"({"duration": "1 d", "trajectories": 2,
+    "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "4 d"}]},
+    "checkpoint": {"interval": "1 h", "mode": "synchronous",
+                   "storage": {"write": "1 GB/s", "read": "1 GB/s"}}})");
+  files.folder.write("weeks.json", run.dump());
+  REQUIRE(lockstep_with({"sweep", sweep, "-o", files.db("r")}).exit == Exit::ok);
+  // One setting: 0.9 and 0.1; the other: 0.7 and 0.7.
+  files.change("r",
+               "UPDATE points SET goodput = CASE WHEN point >= 2 THEN 0.7 WHEN point = 0 THEN "
+               "0.9 ELSE 0.1 END");
+  const Ran ran = lockstep_with({"sweep", sweep, "-o", files.db("r"), "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  std::vector<std::int64_t> order;
+  for (const Json& best : Json::parse(ran.out).at("best")) order.push_back(best.at("point"));
+  CHECK(order == std::vector<std::int64_t>{2, 3, 0, 1});
+}
+
 TEST_CASE("lockstep sweep: the best have the interval of what they are best by, on the page too") {
   const SweepFolder files;
   const auto best_by = [&files](const std::string& objective) {

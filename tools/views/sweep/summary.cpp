@@ -145,6 +145,15 @@ std::string exceeded_points(const ResultsReader& results) {
   return limits.warning("points");
 }
 
+/// The columns that a setting and its repeats share, for SQL.
+std::string setting_of(const Sweep& sweep) {
+  std::vector<std::string> out;
+  for (const std::string& name : sweep.columns()) {
+    if (name != "repeat" && name != "seed") out.push_back(quoted_name(name));
+  }
+  return out.empty() ? "NULL" : fmt::format("{}", fmt::join(out, ", "));
+}
+
 }  // namespace
 
 SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, std::size_t points,
@@ -182,10 +191,24 @@ SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, st
                [&](const auto& row) {
                  summary.too_large = static_cast<std::size_t>(std::get<std::int64_t>(row[0]));
                });
+  const char* const best_first = objective.larger_is_better ? "DESC" : "ASC";
+  // Of one point the mean is its own value.
+  const std::string mean = fmt::format("avg({}) OVER (PARTITION BY {})", column, setting_of(sweep));
+  if (sweep.repeats > 1) {
+    results.each(fmt::format("SELECT avg({0}), count(*) FROM points WHERE status = 'ok' AND {0} IS "
+                             "NOT NULL GROUP BY {1} ORDER BY min({2}) DESC, 1 {3} LIMIT 1",
+                             column, setting_of(sweep), fits, best_first),
+                 [&](const auto& row) {
+                   const auto* found = std::get_if<double>(&row[0]);
+                   if (found) summary.best_mean = *found;
+                   summary.best_repeats = static_cast<std::size_t>(std::get<std::int64_t>(row[1]));
+                 });
+  }
   results.each(fmt::format("SELECT {}, {} FROM points WHERE status = 'ok' AND {} IS NOT NULL "
-                           "ORDER BY {} DESC, {} {}, point LIMIT {}",
-                           fits, fmt::join(quoted, ", "), column, fits, column,
-                           objective.larger_is_better ? "DESC" : "ASC", top),
+                           "ORDER BY {} DESC, {}{} {}, point LIMIT {}",
+                           fits, fmt::join(quoted, ", "), column, fits,
+                           sweep.repeats > 1 ? fmt::format("{} {}, ", mean, best_first) : "",
+                           column, best_first, top),
                [&](const auto& row) {
                  summary.fits.push_back(std::get<std::int64_t>(row[0]) != 0);
                  summary.best.emplace_back(row.begin() + 1, row.end());
@@ -263,7 +286,8 @@ std::string summary_table(const SweepSummary& plain, const TextStyle& style) {
   }
   if (!summary.limit_warning.empty()) text += wrap(summary.limit_warning + ".", columns, 2) + "\n";
   if (summary.best.empty()) return text;
-  text += style.bold(fmt::format("\nBest by {}, {} first", summary.objective.column,
+  text += style.bold(fmt::format("\nBest by {}{}, {} first",
+                                 summary.best_repeats > 1 ? "mean " : "", summary.objective.column,
                                  summary.objective.larger_is_better ? "largest" : "smallest")) +
           "\n";
   const std::vector<std::size_t> kept = fitting(summary, columns);

@@ -26,11 +26,15 @@ struct SweepSummary {
   std::string first_error;      ///< of the first point that failed
   std::uint32_t first_failed = 0;
   SweepObjective objective;
-  std::vector<std::string> columns;         ///< "point", axes, derived values, then metrics
-  std::size_t settings = 0;                 ///< of them, those before the metrics
-  std::vector<std::vector<SqlValue>> best;  ///< the best first; of equals the lower number.
-                                            ///< What does not fit in memory comes last
-  std::vector<bool> fits{};                 ///< in memory, for each of `best`
+  std::vector<std::string> columns;  ///< "point", axes, derived values, then metrics
+  std::size_t settings = 0;          ///< of them, those before the metrics
+  /// The best first; of equals the lower number. What does not fit in memory comes last. Repeats
+  /// differ by chance: settings stand by the mean of theirs, and repeats of one by their own.
+  std::vector<std::vector<SqlValue>> best;
+  /// Of the repeats of the best setting, where there are several.
+  std::optional<double> best_mean{};
+  std::size_t best_repeats = 0;
+  std::vector<bool> fits{};  ///< in memory, for each of `best`
   /// Of the objective, for each of `best`, where answers have one: of a step's time, and of what is
   /// in or against proportion to it (MFU, tokens a second, the price of a training), that of the
   /// step's answer; of goodput that of the mean.

@@ -514,10 +514,26 @@ std::string objective_title(const SweepSummary& summary) {
   return title_of({.name = summary.objective.column, .values = {}});
 }
 
+/// ", the best of 5 repeats, whose mean is 95.3 %": of the setting that is best on average.
+std::string repeats_text(const SweepSummary& summary) {
+  if (!summary.best_mean || summary.best_repeats < 2) return {};
+  return fmt::format(", the best of {} repeats, whose mean is {}", summary.best_repeats,
+                     number_of_column(summary.objective.column, *summary.best_mean));
+}
+
+/// Which setting is best on average; empty without repeats.
+std::string mean_sentence(const SweepSummary& summary) {
+  if (!summary.best_mean || summary.best_repeats < 2) return {};
+  return fmt::format("The setting of point {} is best on average: {} of {} repeats. ",
+                     text_of(summary.best.front()[0]),
+                     number_of_column(summary.objective.column, *summary.best_mean),
+                     summary.best_repeats);
+}
+
 PageFigure best_figure(const SweepSummary& summary) {
   return {.value = best_text(summary),
-          .label = fmt::format("{}, of point {}", objective_title(summary),
-                               text_of(summary.best.front()[0])),
+          .label = fmt::format("{}, of point {}{}", objective_title(summary),
+                               text_of(summary.best.front()[0]), repeats_text(summary)),
           .field = summary.objective.column};
 }
 
@@ -736,8 +752,12 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
   } else {
     const std::optional<NumberInterval>& interval = summary.intervals.front();
     page.headline(
+        escaped(mean_sentence(summary)) +
         escaped(fmt::format(
-            "{} {}{} is ", larger ? "The largest" : "The smallest",
+            "{} {}{} is ",
+            summary.best_repeats > 1 ? (larger ? "Its largest" : "Its smallest")
+            : larger                 ? "The largest"
+                                     : "The smallest",
             in_sentence(objective_title(summary)),
             summary.too_large > 0 && summary.fits.front() ? " of what fits in memory" : "")) +
         strong(best_text(summary)) +
