@@ -358,6 +358,21 @@ for (const view of [kWindow, kPhone]) {
   check(await again.page.locator('#numbers').innerText() === await page.locator('#numbers').innerText(),
     `${name}: another page at the same address`);
   await again.page.close();
+  // Back undoes one thing at a time: the server, what was kept, all moves of the slider; and stays.
+  const sought = () => new URL(page.url()).search.slice(1);
+  const byHand = [];
+  for (let i = 0; i < 3; ++i) {
+    await page.goBack();
+    await settled(page);
+    byHand.push(sought());
+  }
+  check(byHand.join(' | ') === 'cluster.nodes=32&kept=cluster.nodes%3D32 | cluster.nodes=32 | ',
+    `${name}: Back leads to ${byHand.join(' | ')}`);
+  check(await slider.evaluate(each => each.getAttribute('aria-valuetext')) === String(scenario.cluster.nodes),
+    `${name}: the slider does not go back`);
+  for (let i = 0; i < 3; ++i) await page.goForward();
+  await settled(page);
+  check(page.url() === both, `${name}: forward leads to ${page.url()}`);
   await page.getByRole('button', {name: 'back to what was kept'}).click();
   await settled(page);
   check(await number(page, 'step_s') === (await page.locator('#numbers tbody tr').first().locator('td').nth(1).innerText()),

@@ -15,6 +15,8 @@ let moved;         // the path of the control that was moved last
 let anchor;        // the state that it was moved from: what follows starts there, however often it moves
 let move;          // the query of a move that nobody has followed yet
 let followed = ''; // what followed the last move, in a sentence
+let entry = false; // whether the browser's Back is to lead to the address that there is now
+let address;       // what that address says of the page
 const positions = new Map();  // where controls may stand, by path: {of, list}
 
 // --- numbers with their units ----------------------------------------------------------------
@@ -84,7 +86,11 @@ function writeAddress() {
   if (kept !== undefined) said.set(kKept, kept);
   const text = said.toString();
   const mark = lockstepAlone ? '#' : '?';  // a file's address takes no other change
-  history.replaceState(null, '', text || lockstepAlone ? `${mark}${text}` : location.pathname);
+  const next = text || lockstepAlone ? `${mark}${text}` : location.pathname;
+  if (entry && text !== address) history.pushState(null, '', next);
+  else history.replaceState(null, '', next);
+  address = text;
+  entry = false;
   for (const [id, what] of [['save', 'explore.json'], ['json', 'answer']]) {
     const question = `${what}?${query(state)}`;
     if (lockstepAlone) at(id).dataset.question = question;
@@ -171,7 +177,10 @@ function showControls() {
 }
 function choose(path, value) {
   const control = byPath.get(path);
-  if (path !== moved || !anchor) anchor = {...state};
+  const again = path === moved && anchor;
+  if (!again) anchor = {...state};
+  // Back undoes all moves of a slider at once, and choices from a list one by one.
+  entry = !again || !['count', 'number'].includes(control.kind);
   moved = path;
   const said = new URLSearchParams({...anchor, moved: path, to: value});
   move = said.toString();
@@ -180,8 +189,9 @@ function choose(path, value) {
   changed();
 }
 // A state that is no move of a control: nothing follows.
-function setState(next) {
+function setState(next, back = false) {
   state = next;
+  entry = !back;
   anchor = move = undefined;
   followed = '';
   changed();
@@ -645,11 +655,17 @@ at('search').onclick = async () => {
   setState(json.state);
   followed = json.said ? written(`In the fastest layout that was found, ${json.said}.`) : '';
 };
-at('keep').onclick = () => { kept = query(state); before = undefined; changed(); };
-at('forget').onclick = () => { kept = undefined; before = undefined; changed(); };
+function keep(what) {
+  kept = what;
+  before = anchor = undefined;
+  entry = true;
+  changed();
+}
+at('keep').onclick = () => keep(query(state));
+at('forget').onclick = () => keep(undefined);
 at('swap').onclick = () => setState(Object.fromEntries(new URLSearchParams(kept)));
 at('reset').onclick = () => setState({});
-addEventListener('popstate', () => { readAddress(); setState(state); });
+addEventListener('popstate', () => { readAddress(); setState(state, true); });
 
 readAddress();
 changed();
