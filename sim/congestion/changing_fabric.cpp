@@ -156,6 +156,7 @@ std::unique_ptr<FabricEra> ChangingFabric::draw(const std::vector<FabricFault>& 
     engine_.claim(*participant);
   }
   name_links(*era, recorder_);
+  for (Participant* participant : participants_) participant->name_likes(*era);
   return era;
 }
 

@@ -8,6 +8,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/fabric/summed_streams.hpp"
 #include "sim/scenario/traffic_process_extension.hpp"
+#include "sim/step/like_links.hpp"
 
 namespace lockstep {
 namespace {
@@ -74,6 +75,16 @@ void TrainingParticipant::wire(FabricEra& era) {
     if (flow.on_fabric) {
       recorder().add_flow(flow.flow, number(), words_of_flow(flow), unit(flow));
     }
+  }
+}
+
+void TrainingParticipant::name_likes(const FabricEra& era) {
+  const std::vector<FabricLink> simulated = simulated_links(Lanes(plan_, era.fabric, job_.nodes));
+  const std::vector<LinkIndex>& known = era.links.known();
+  for (FabricLink link = 0; link < known.size(); ++link) {
+    const LinkIndex of = known[simulated[link]];
+    if (simulated[link] == link || of == FabricLinks::kNoLink) continue;
+    recorder().add_like(number(), of, era.fabric.link_name(link), era.links.capacity(link));
   }
 }
 

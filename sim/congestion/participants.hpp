@@ -40,6 +40,9 @@ class Participant : public Process {
 
   /// Adds its flows over the links of `era`. They carry nothing before move_over().
   virtual void wire(FabricEra& era) = 0;
+  /// Tells the recorder which links carry what links of `era` carry that it crosses and that have
+  /// names (name_links()).
+  virtual void name_likes(const FabricEra& /*era*/) {}
   /// Whether it lets switches sum, and whether those of that fabric have trees for it.
   [[nodiscard]] virtual bool switches_sum() const { return false; }
   [[nodiscard]] virtual bool has_trees(const Fabric& /*fabric*/) const { return false; }
@@ -83,6 +86,7 @@ class TrainingParticipant final : public Participant {
                       CongestionRecorder& recorder);
 
   void wire(FabricEra& era) override;
+  void name_likes(const FabricEra& era) override;
   [[nodiscard]] bool switches_sum() const override { return plan_.switches_sum; }
   [[nodiscard]] bool has_trees(const Fabric& fabric) const override;
   void tell(DcqcnStart& start) const override;

@@ -19,16 +19,31 @@ CongestionRecorder::CongestionRecorder(FlowNetwork& network) : network_(network)
 
 std::uint32_t CongestionRecorder::add_job(std::string name, std::string about) {
   jobs_.push_back({.name = std::move(name), .about = std::move(about)});
+  likes_.emplace_back();
   return static_cast<std::uint32_t>(jobs_.size() - 1);
+}
+
+std::uint32_t CongestionRecorder::link_number(const std::string& name, BytesPerSecond capacity,
+                                              bool entry) {
+  const auto [at, is_new] =
+      link_numbers_.try_emplace(name, static_cast<std::uint32_t>(links_.size()));
+  if (is_new) links_.push_back({name, capacity.base_units(), entry});
+  return at->second;
 }
 
 void CongestionRecorder::add_link(LinkIndex index, const std::string& name, BytesPerSecond capacity,
                                   bool entry) {
   if (index >= link_of_.size()) link_of_.resize(index + 1, kNone);
-  const auto [at, is_new] =
-      link_numbers_.try_emplace(name, static_cast<std::uint32_t>(links_.size()));
-  if (is_new) links_.push_back({name, capacity.base_units(), entry});
-  link_of_[index] = at->second;
+  link_of_[index] = link_number(name, capacity, entry);
+}
+
+void CongestionRecorder::add_like(std::uint32_t job, LinkIndex simulated, const std::string& name,
+                                  BytesPerSecond capacity) {
+  const std::uint32_t of = link_of(simulated);
+  assert(of != kNone);
+  const std::uint32_t like = link_number(name, capacity, links_[of].entry);
+  Likes& likes = likes_[job];
+  if (likes.all.insert(like).second) likes.of[of].push_back(like);
 }
 
 void CongestionRecorder::add_flow(FlowIndex flow, std::uint32_t job, const std::string& name,
@@ -101,6 +116,21 @@ class CongestionRecorder::Writer {
   }
 
  private:
+  /// Calls `use(link, bytes for each byte of the flow)` for the links that a span's flow loads, by
+  /// itself or as those that are like them.
+  template <class Use>
+  void for_each_link(const Span& span, const Use& use) const {
+    const Likes& likes = of_.likes_[of_.transfers_[of_.transfer_of(span.flow)].job];
+    for (const MaxMin::Edge& edge : of_.network_.edges(span.flow)) {
+      const std::uint32_t link = of_.link_of(edge.link);
+      if (link == kNone) continue;
+      if (!likes.all.contains(link)) use(link, edge.coefficient);
+      const auto at = likes.of.find(link);
+      if (at == likes.of.end()) continue;
+      for (const std::uint32_t like : at->second) use(like, edge.coefficient);
+    }
+  }
+
   /// Bytes of each job on each link, how long each transfer moved, and where it was held.
   void total_links() {
     bytes_.assign(of_.links_.size(), std::vector<double>(of_.jobs_.size()));
@@ -114,13 +144,11 @@ class CongestionRecorder::Writer {
       const bool counts = span.from < counted_until(transfer);
       moved_[transfer] += span.rate * time / of_.unit_[span.flow];
       if (counts && span.rate > 0) moving_[transfer] += span.to - span.from;
-      for (const MaxMin::Edge& edge : of_.network_.edges(span.flow)) {
-        const std::uint32_t link = of_.link_of(edge.link);
-        if (link == kNone) continue;
-        const double moved = edge.coefficient * span.rate * time;
+      for_each_link(span, [&](std::uint32_t link, double coefficient) {
+        const double moved = coefficient * span.rate * time;
         bytes_[link][job] += moved;
         if (of_.links_[link].entry) out_.jobs[job].bytes += moved;
-      }
+      });
       const std::uint32_t held = of_.link_of(span.held_by);
       if (counts && held != kNone) held_[transfer][held] += time;
     }
@@ -235,12 +263,10 @@ class CongestionRecorder::Writer {
     std::vector<std::vector<double>> bytes(out_.links.size(), std::vector<double>(bins));
     if (out_.bin_s <= 0) return;
     for (const Span& span : of_.spans_) {
-      for (const MaxMin::Edge& edge : of_.network_.edges(span.flow)) {
-        const std::uint32_t link = of_.link_of(edge.link);
-        if (link == kNone || place_[link] == kNone) continue;
-        spread(seconds(span.from), seconds(span.to), edge.coefficient * span.rate,
-               bytes[place_[link]]);
-      }
+      for_each_link(span, [&](std::uint32_t link, double coefficient) {
+        if (place_[link] == kNone) return;
+        spread(seconds(span.from), seconds(span.to), coefficient * span.rate, bytes[place_[link]]);
+      });
     }
     for (std::size_t l = 0; l < bytes.size(); ++l) {
       LinkCongestion& link = out_.links[l];

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,10 @@ class CongestionRecorder final : public FlowObserver {
   /// Links of one name are one: the same cable, drawn again after a failure elsewhere. `entry`:
   /// bytes enter the fabric here (a NIC's way up), so that they count once.
   void add_link(LinkIndex index, const std::string& name, BytesPerSecond capacity, bool entry);
+  /// A link carries what `job` puts on `simulated`, which has a name, and not what the job is seen
+  /// to put on it: of lanes of which one is simulated.
+  void add_like(std::uint32_t job, LinkIndex simulated, const std::string& name,
+                BytesPerSecond capacity);
   /// Flows of one name and job are one transfer, never two at a time. `unit`: bytes of the flow's
   /// progress per byte of payload.
   void add_flow(FlowIndex flow, std::uint32_t job, const std::string& name, double unit = 1);
@@ -72,8 +77,14 @@ class CongestionRecorder final : public FlowObserver {
     double alone;  ///< seconds that it would take with its links to itself
     bool over = false;
   };
+  /// Links of a job that carry what another does.
+  struct Likes {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> of;  ///< by the one that is simulated
+    std::set<std::uint32_t> all;
+  };
   class Writer;
 
+  std::uint32_t link_number(const std::string& name, BytesPerSecond capacity, bool entry);
   [[nodiscard]] BytesPerSecond rate_alone(FlowIndex flow) const;
   [[nodiscard]] std::uint32_t link_of(LinkIndex index) const {
     return index < link_of_.size() ? link_of_[index] : kNone;
@@ -87,6 +98,7 @@ class CongestionRecorder final : public FlowObserver {
   std::vector<Named> links_;
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> link_of_;      ///< by LinkIndex
+  std::vector<Likes> likes_;                ///< by job
   std::vector<std::uint32_t> transfer_of_;  ///< by FlowIndex
   std::vector<double> unit_;                ///< by FlowIndex
   std::map<std::string, std::uint32_t, std::less<>> link_numbers_;

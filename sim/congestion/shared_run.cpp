@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "models/base/number_text.hpp"
@@ -15,7 +14,6 @@
 #include "sim/congestion/redraw.hpp"
 #include "sim/core/engine.hpp"
 #include "sim/fabric/faulty_fabric.hpp"
-#include "sim/step/lanes.hpp"
 #include "sim/step/unseen_traffic.hpp"
 #include "topologies/fabrics/nic_rates.hpp"
 #include "topologies/fabrics/switch_limits.hpp"
@@ -184,35 +182,6 @@ FabricUse use_of(const SharedScenario& scenario, const CongestionReport& report)
   return use_of_fabric(whole, report.carried, Seconds{report.end_s}, health);
 }
 
-/// NICs of a tensor-parallel group of which one is simulated for all; 1: each is itself.
-std::size_t nics_of_one(const SharedJob& job, const Fabric& fabric) {
-  const StepPlan plan = plan_of(job);
-  const Lanes lanes(plan, fabric);
-  if (!lanes.first_stands_for_all()) return 1;
-  const Placement& placement = lanes.placement();
-  std::set<std::pair<int, int>> nics;
-  RankCoordinates at = placement.coordinates(0);
-  for (at.tensor = 0; at.tensor < plan.placement.tensor; ++at.tensor) {
-    const int rank = placement.rank(at);
-    nics.emplace(placement.node_of(rank), placement.nic_of(rank));
-  }
-  return nics.size();
-}
-
-/// What a job sends is of all its NICs; links are those that were simulated.
-void count_lanes(const SharedScenario& scenario, CongestionReport& report) {
-  const Fabric fabric = draw_fabric(scenario.cluster, !scenario.events.empty());
-  for (std::size_t j = 0; j < scenario.jobs.size(); ++j) {
-    const std::size_t nics = nics_of_one(scenario.jobs[j], fabric);
-    if (nics == 1) continue;
-    report.jobs[j].bytes *= static_cast<double>(nics);
-    report.notes.push_back(fmt::format(
-        "{}: of the {} NICs of a tensor-parallel group, which carry the same, one is simulated: "
-        "numbers and pictures of its nodes' links are of that one",
-        scenario.jobs[j].name, nics));
-  }
-}
-
 }  // namespace
 
 SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions& options) {
@@ -229,7 +198,6 @@ SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions
       ports.count,
       words_of(nic_rates(scenario.cluster.fabric, scenario.cluster.nodes, ports.bandwidth)));
   note_unseen_traffic(scenario, report);
-  count_lanes(scenario, report);
   if (options.draw) report.use = use_of(scenario, report);
   if (options.alone) compare_with_alone(run_alone(scenario, options.limits), report);
   const std::vector<std::vector<double>> steps = run.steps();

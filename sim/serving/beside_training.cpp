@@ -65,6 +65,7 @@ class BesideRun {
 
   [[nodiscard]] CongestionReport report() {
     name_links(era_, recorder_);
+    for (const auto& training : trainings_) training->name_likes(era_);
     CongestionLimits limits;
     limits.bins = 1;
     limits.links = limits.transfers = static_cast<std::size_t>(-1);

@@ -11,8 +11,8 @@
 namespace lockstep {
 
 /// Counted by the network (FlowNetwork::carried) of a replay that has ended after `step`, from its
-/// start. Where lane 0 stands for its group (lanes.hpp) links of other lanes show what the like
-/// link of lane 0 carried; links of replicas that were not simulated, and have no like, show
+/// start. Where lane 0 stands for its group links of other lanes show what the like link of lane 0
+/// carried (like_links.hpp); links of replicas that were not simulated, and have no like, show
 /// nothing. Requires that the wiring is on the scenario's own fabric.
 FabricUse use_in_step(const Scenario& scenario, const StepPlan& plan, const FabricLinks& links,
                       const Wiring& wiring, Seconds step);

@@ -63,18 +63,35 @@ TEST_CASE("shared: a job alone takes the step that run predicts for it") {
   CHECK(result.congestion.jobs[0].slowdown() == 1);
 }
 
-TEST_CASE("shared: a tensor-parallel job sends what all its NICs send, of which one is simulated") {
+TEST_CASE("shared: a tensor-parallel job sends over all its NICs, of which one is simulated") {
   std::string wide = job("a", R"({"count": 4})");
   const std::string data = R"("data": 32)";
   wide.replace(wide.find(data), data.size(), R"("tensor": 8, "data": 4)");
   const CongestionReport report = simulate(shared(fabric(1, "spray"), wide)).congestion;
-  const auto first = std::ranges::find(report.carried, "node 0 nic 0 up", &CarriedLink::name);
-  REQUIRE(first != report.carried.end());
-  // Four replicas, each on the eight cards of a node: all cards send the same.
-  CHECK(report.jobs[0].bytes == doctest::Approx(4 * 8 * first->bytes.base_units()).epsilon(1e-9));
-  CHECK(std::ranges::any_of(report.notes, [](const std::string& note) {
-    return note.find("of the 8 NICs of a tensor-parallel group") != std::string::npos;
-  }));
+  const auto carried = [&](const std::string& name) {
+    const auto link = std::ranges::find(report.carried, name, &CarriedLink::name);
+    REQUIRE(link != report.carried.end());
+    return link->bytes.base_units();
+  };
+  // Four replicas, each on the eight cards of a node: all cards send the same, at the same times.
+  const auto row = [&](const std::string& name) -> const LinkCongestion& {
+    const auto link = std::ranges::find(report.links, name, &LinkCongestion::name);
+    REQUIRE(link != report.links.end());
+    return *link;
+  };
+  const double first = carried("node 0 nic 0 up");
+  CHECK(first > 0);
+  for (int node = 0; node < 4; ++node) {
+    for (int nic = 0; nic < 8; ++nic) {
+      for (const char* way : {"up", "down"}) {
+        const std::string name = fmt::format("node {} nic {} {}", node, nic, way);
+        CAPTURE(name);
+        CHECK(carried(name) == doctest::Approx(first).epsilon(1e-9));
+        CHECK(row(name).utilisation == row(fmt::format("node {} nic 0 {}", node, way)).utilisation);
+      }
+    }
+  }
+  CHECK(report.jobs[0].bytes == doctest::Approx(4 * 8 * first).epsilon(1e-9));
 }
 
 TEST_CASE("shared: any job alone takes its step, and puts its bytes on links that carry them") {
