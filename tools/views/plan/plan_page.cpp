@@ -316,7 +316,7 @@ PageTable price_table(const PlanAnswer& answer) {
 
 PageTable input_table(const PlanAnswer& answer) {
   PageTable table{.columns = {{.title = "Input"},
-                              {.title = "Factor", .numeric = true, .about = "nine of ten samples"},
+                              {.title = "Factor, 5th to 95th percentile", .numeric = true},
                               {.title = "Time", .numeric = true},
                               {.title = "Money", .numeric = true},
                               {.title = "Energy", .numeric = true}}};
