@@ -146,12 +146,16 @@ const FieldTable<TransferOfSeveral>& transfer_fields() {
                [](const Of& t) { return unless_over(t.transfer->done_share); })
           .add("stalled_s", Better::less, "Of its time behind a dead link.",
                [](const Of& t) { return t.transfer->stalled_s; })
-          .add("worst_link", "The link that held it back longest; \"-\": none of the fabric.",
+          .add("worst_link",
+               "The link that cost it most time against alone; of one that is never slower, that "
+               "which sets its rate; \"-\": none of the fabric.",
                [](const Of& t) -> std::string {
                  if (t.transfer->worst_link < 0) return "-";
                  return t.report->links[static_cast<std::size_t>(t.transfer->worst_link)].name;
                })
-          .add("worst_link_share", Better::less, "Share of its time that this link held it back.",
+          .add("worst_link_share", Better::less,
+               "Share of its time that this link held it to less than alone; of one that is never "
+               "slower, that it set its rate.",
                [](const Of& t) { return t.transfer->worst_link_share; })
           .add("cause", "Who else put most bytes on that link meanwhile; empty: nobody.",
                [](const Of& t) { return t.transfer->cause; })

@@ -96,8 +96,13 @@ void CongestionRecorder::ended(FlowIndex flow, StepTime now) {
 /// Makes a report of what was recorded; each part fills in what it names.
 class CongestionRecorder::Writer {
  public:
-  Writer(const CongestionRecorder& of, StepTime end, const CongestionLimits& limits)
-      : of_(of), limits_(limits), end_(end), place_(of.links_.size(), kNone) {
+  Writer(const CongestionRecorder& of, StepTime end, const CongestionLimits& limits,
+         std::span<const CongestionReport> alone)
+      : of_(of),
+        limits_(limits),
+        end_(end),
+        rate_alone_(payload_rates_alone(of, alone)),
+        place_(of.links_.size(), kNone) {
     out_.jobs = of.jobs_;
     out_.end_s = seconds(end);
     out_.bin_s = out_.end_s / limits.bins;
@@ -131,6 +136,37 @@ class CongestionRecorder::Writer {
     }
   }
 
+  /// How long a link set the rate of a transfer, and how much of that it was slower than alone.
+  struct Hold {
+    double all_s = 0, slower_s = 0;
+    double lost_s = 0;  ///< of slower_s: what alone would not have taken
+  };
+
+  /// Payload per second of each transfer alone, by transfer.
+  static std::vector<double> payload_rates_alone(const CongestionRecorder& of,
+                                                 std::span<const CongestionReport> alone) {
+    std::map<std::pair<std::string_view, std::string_view>, double> known;
+    for (const CongestionReport& report : alone) {
+      for (const TransferCongestion& t : report.transfers) {
+        if (t.mean_s > 0) known[{t.job, t.name}] = t.bytes / t.mean_s;
+      }
+    }
+    std::vector<double> rates(of.transfers_.size());
+    for (std::size_t t = 0; t < rates.size(); ++t) {
+      const Transfer& transfer = of.transfers_[t];
+      const auto at = known.find({of.jobs_[transfer.job].name, transfer.name});
+      if (at != known.end()) {
+        rates[t] = at->second;
+        continue;
+      }
+      // Of its runs that in which its links allowed most: others may have lost some of theirs.
+      for (const Run& run : of.runs_[t]) {
+        if (run.alone > 0) rates[t] = std::max(rates[t], run.payload / run.alone);
+      }
+    }
+    return rates;
+  }
+
   /// Bytes of each job on each link, how long each transfer moved, and where it was held.
   void total_links() {
     bytes_.assign(of_.links_.size(), std::vector<double>(of_.jobs_.size()));
@@ -142,7 +178,8 @@ class CongestionRecorder::Writer {
       const std::uint32_t job = of_.transfers_[transfer].job;
       const double time = seconds(span.to - span.from);
       const bool counts = span.from < counted_until(transfer);
-      moved_[transfer] += span.rate * time / of_.unit_[span.flow];
+      const double payload_rate = span.rate / of_.unit_[span.flow];
+      moved_[transfer] += payload_rate * time;
       if (counts && span.rate > 0) moving_[transfer] += span.to - span.from;
       for_each_link(span, [&](std::uint32_t link, double coefficient) {
         const double moved = coefficient * span.rate * time;
@@ -150,7 +187,15 @@ class CongestionRecorder::Writer {
         if (of_.links_[link].entry) out_.jobs[job].bytes += moved;
       });
       const std::uint32_t held = of_.link_of(span.held_by);
-      if (counts && held != kNone) held_[transfer][held] += time;
+      if (!counts || held == kNone) continue;
+      // A mean of equal rates differs from them by roundings only.
+      constexpr double kRounding = 1e-6;
+      const double rate_alone = rate_alone_[transfer];
+      const bool slower = payload_rate < rate_alone * (1 - kRounding);
+      Hold& hold = held_[transfer][held];
+      hold.all_s += time;
+      if (slower) hold.slower_s += time;
+      if (slower) hold.lost_s += time * (1 - payload_rate / rate_alone);
     }
     for (std::size_t l = 0; l < bytes_.size(); ++l) {
       const double moved = std::accumulate(bytes_[l].begin(), bytes_[l].end(), 0.0);
@@ -159,11 +204,20 @@ class CongestionRecorder::Writer {
     }
   }
 
+  /// That cost each transfer most; of one that is never slower than alone, that set its rate
+  /// longest.
   void find_worst_links() {
     worst_.assign(held_.size(), {kNone, 0.0});
     for (std::size_t t = 0; t < held_.size(); ++t) {
-      for (const auto& [link, time] : held_[t]) {
-        if (time > worst_[t].second) worst_[t] = {link, time};
+      double most = 0;
+      for (const auto& [link, hold] : held_[t]) {
+        if (hold.lost_s <= most) continue;
+        most = hold.lost_s;
+        worst_[t] = {link, hold.slower_s};
+      }
+      if (most > 0) continue;
+      for (const auto& [link, hold] : held_[t]) {
+        if (hold.all_s > worst_[t].second) worst_[t] = {link, hold.all_s};
       }
     }
   }
@@ -377,11 +431,12 @@ class CongestionRecorder::Writer {
   const CongestionRecorder& of_;
   const CongestionLimits& limits_;
   StepTime end_;
+  std::vector<double> rate_alone_;  ///< by transfer: payload per second
   CongestionReport out_;
   std::vector<std::vector<double>> bytes_;                ///< by link and job
   std::vector<StepTime> moving_;                          ///< by transfer: time with a rate
   std::vector<double> moved_;                             ///< by transfer: payload, all runs
-  std::vector<std::map<std::uint32_t, double>> held_;     ///< by transfer: seconds by link
+  std::vector<std::map<std::uint32_t, Hold>> held_;       ///< by transfer and link
   std::vector<std::pair<std::uint32_t, double>> worst_;   ///< by transfer: link, seconds
   std::vector<std::pair<std::uint32_t, double>> causes_;  ///< by transfer: other one, share
   std::vector<std::uint32_t> kept_;                       ///< transfers in the report
@@ -389,8 +444,9 @@ class CongestionRecorder::Writer {
   std::vector<std::uint32_t> chosen_;
 };
 
-CongestionReport CongestionRecorder::report(StepTime end, const CongestionLimits& limits) const {
-  return Writer{*this, end, limits}.write();
+CongestionReport CongestionRecorder::report(StepTime end, const CongestionLimits& limits,
+                                            std::span<const CongestionReport> alone) const {
+  return Writer{*this, end, limits, alone}.write();
 }
 
 void compare_with_alone(std::span<const CongestionReport> alone, CongestionReport& together) {

@@ -49,10 +49,14 @@ class CongestionRecorder final : public FlowObserver {
   void ended(FlowIndex flow, StepTime now) override;
 
   /// Everything up to `end`, which no end of a flow exceeds and up to which the network has taken
-  /// stock. TransferCongestion::alone_s is what its links give it at once and all the time.
+  /// stock. TransferCongestion::alone_s is what its links give it at once and all the time. A link
+  /// holds a transfer back for as long as this is slower than alone: than its mean rate in `alone`,
+  /// reports of each job alone, or else than its links to itself allow. Of one that is never slower
+  /// it is the link that sets its rate.
   /// JobCongestion::step_s is the job's last end, and done_share what is done of all that it began;
   /// who knows better sets them.
-  [[nodiscard]] CongestionReport report(StepTime end, const CongestionLimits& limits = {}) const;
+  [[nodiscard]] CongestionReport report(StepTime end, const CongestionLimits& limits = {},
+                                        std::span<const CongestionReport> alone = {}) const;
 
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "models/base/number_text.hpp"
@@ -76,8 +77,10 @@ class SharedRun {
     network_.take_stock(end_);
   }
 
-  [[nodiscard]] CongestionReport report(const CongestionLimits& limits) const {
-    CongestionReport report = recorder_.report(end_, limits);
+  /// `alone`: reports of each job and traffic by itself, against which they are slowed.
+  [[nodiscard]] CongestionReport report(const CongestionLimits& limits,
+                                        std::span<const CongestionReport> alone = {}) const {
+    CongestionReport report = recorder_.report(end_, limits, alone);
     for (const auto& participant : participants_) {
       const std::vector<double>& times_s = participant->times_s();
       JobCongestion& job = report.jobs[participant->number()];
@@ -188,7 +191,9 @@ SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions
   SharedRun run(scenario, numbers_below(scenario.jobs.size()),
                 numbers_below(scenario.background.size()), true);
   run.run();
-  SharedResult result{.congestion = run.report(options.limits), .jobs = {}};
+  std::vector<CongestionReport> alone;
+  if (options.alone) alone = run_alone(scenario, options.limits);
+  SharedResult result{.congestion = run.report(options.limits, alone), .jobs = {}};
   CongestionReport& report = result.congestion;
   report.title = std::filesystem::path(scenario.file).filename();
   report.about = scenario.about;
@@ -199,7 +204,7 @@ SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions
       words_of(nic_rates(scenario.cluster.fabric, scenario.cluster.nodes, ports.bandwidth)));
   note_unseen_traffic(scenario, report);
   if (options.draw) report.use = use_of(scenario, report);
-  if (options.alone) compare_with_alone(run_alone(scenario, options.limits), report);
+  if (options.alone) compare_with_alone(alone, report);
   const std::vector<std::vector<double>> steps = run.steps();
   for (std::size_t j = 0; j < scenario.jobs.size(); ++j) {
     result.jobs.push_back(

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/usage_error.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/read_serving.hpp"
 #include "sim/search/ask.hpp"
@@ -354,6 +357,13 @@ constexpr std::array kNewKinds{
 }  // namespace
 
 std::span<const NewKind> new_kinds() { return kNewKinds; }
+
+void refuse_existing(const std::string& file) {
+  std::error_code ignored;
+  if (file == "-" || !std::filesystem::is_regular_file(file, ignored)) return;
+  throw UsageError(fmt::format("--output: found {}, which is there already; allowed: a new file",
+                               in_quotes(file)));
+}
 
 std::string new_scenario_text(const NewKind& kind, const NewWish& wish,
                               const PresetStore& presets) {

@@ -30,6 +30,10 @@ struct NewKind {
 };
 std::span<const NewKind> new_kinds();
 
+/// Throws UsageError where there is such a file: a scenario that somebody has edited would be lost.
+/// "-", the terminal, is none, and neither are devices and pipes.
+void refuse_existing(const std::string& file);
+
 /// The text of the file. Throws InputError for names that are none, and where no layout fits.
 std::string new_scenario_text(const NewKind& kind, const NewWish& wish, const PresetStore& presets);
 

@@ -1,5 +1,6 @@
 #include "sim/congestion/recorder.hpp"
 
+#include <algorithm>
 #include <array>
 #include <doctest/doctest.h>
 #include <numeric>
@@ -76,6 +77,74 @@ TEST_CASE("congestion: two flows on one link slow each other, and the report say
   CHECK(report.jobs[0].bytes == doctest::Approx(200));
   CHECK(report.jobs[0].alone_s == 2);
   CHECK(report.jobs[0].step_s == 3);
+}
+
+/// A sender with a port of 100 B/s, one of 90 B/s, and a link of 150 B/s that both need.
+struct SharedBriefly {
+  FlowNetwork network;
+  CongestionRecorder recorder{network};
+  LinkIndex port_a = network.add_link(BytesPerSecond{100});
+  LinkIndex port_b = network.add_link(BytesPerSecond{90});
+  LinkIndex spine = network.add_link(BytesPerSecond{150});
+  FlowIndex a = network.add_flow(std::array{FlowEdge{port_a, 1}, FlowEdge{spine, 1}});
+  FlowIndex b = network.add_flow(std::array{FlowEdge{port_b, 1}, FlowEdge{spine, 1}});
+
+  SharedBriefly() {
+    recorder.add_job("a", "");
+    recorder.add_job("b", "");
+    recorder.add_link(port_a, "port a", BytesPerSecond{100}, true);
+    recorder.add_link(port_b, "port b", BytesPerSecond{90}, true);
+    recorder.add_link(spine, "spine", BytesPerSecond{150}, false);
+    recorder.add_flow(a, 0, "gradients");
+    recorder.add_flow(b, 1, "checkpoint");
+  }
+};
+
+// a sends 1000 B: at 100 B/s, and for the 2 s that b needs for its 150 B at 75 B/s. So it takes
+// (1000 - 150) / 100 + 2 = 10.5 s, of which its port sets the rate for 8.5 s, as it does alone.
+TEST_CASE("congestion: time as fast as alone is not time held back") {
+  for (const bool knows_alone : {false, true}) {
+    SharedBriefly t;
+    test::MessageProcess messages(t.network);
+    messages.add(t.a, {{second(0), Bytes{1000}}});
+    messages.add(t.b, {{second(3), Bytes{150}}});
+    Engine engine(t.network);
+    engine.add(messages);
+    const StepTime end = engine.run();
+    CongestionReport alone;
+    alone.transfers.push_back(
+        {.job = "a", .name = "gradients", .bytes = 1000, .mean_s = 10, .cause = {}});
+    std::vector<CongestionReport> alone_reports;
+    if (knows_alone) alone_reports.push_back(alone);
+    const CongestionReport report = t.recorder.report(end, {}, alone_reports);
+    const auto a = std::ranges::find(report.transfers, "gradients", &TransferCongestion::name);
+    REQUIRE(a != report.transfers.end());
+    CHECK(a->mean_s == doctest::Approx(10.5));
+    REQUIRE(a->worst_link >= 0);
+    CHECK(report.links[static_cast<std::size_t>(a->worst_link)].name == "spine");
+    CHECK(a->worst_link_share == doctest::Approx(2 / 10.5));
+    CHECK(a->cause == "b: checkpoint");
+  }
+}
+
+// Its job alone takes 75 B/s of the spine as well: then only the port's time is lost, which is
+// none.
+TEST_CASE("congestion: what a job does to its own transfers alone does not hold them back") {
+  SharedBriefly t;
+  test::MessageProcess messages(t.network);
+  messages.add(t.a, {{second(0), Bytes{150}}});
+  messages.add(t.b, {{second(0), Bytes{150}}});
+  Engine engine(t.network);
+  engine.add(messages);
+  const StepTime end = engine.run();
+  CongestionReport alone;
+  alone.transfers.push_back(
+      {.job = "a", .name = "gradients", .bytes = 150, .mean_s = 2, .cause = {}});
+  const CongestionReport report = t.recorder.report(end, {}, std::array{alone});
+  const auto a = std::ranges::find(report.transfers, "gradients", &TransferCongestion::name);
+  REQUIRE(a != report.transfers.end());
+  CHECK(report.links[static_cast<std::size_t>(a->worst_link)].name == "spine");
+  CHECK(a->worst_link_share == 1);
 }
 
 TEST_CASE("congestion: utilisation by bin adds up to the bytes that crossed the link") {

@@ -137,8 +137,8 @@ TEST_CASE(
         "simulated runs). Of the rest, work done again takes most, 5.0 %. The costliest cause is "
         "GPU: 36.0 failures a run cost 4.0 % of the wall time. A checkpoint every 12 min instead "
         "of every 30 min would bring goodput to 92.0 %, 2.0 points more. It writes 1.38 GB/s "
-        "while steps run, 119 TB a day, 1.4 % of what the storage sustains; at that rate all of "
-        "them together are 1.19 PB. Of 7,680 USD for the GPU-hours, 768 USD buys no training.");
+        "while steps run, 119 TB a day, 1.4 % of what the storage sustains; all of them together "
+        "are at most 1.19 PB. Of 7,680 USD for the GPU-hours, 768 USD buys no training.");
 }
 
 TEST_CASE("run figures: the step time and what 90 % of published runs alike would take") {

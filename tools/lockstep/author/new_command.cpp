@@ -48,7 +48,8 @@ constexpr CommandSpec kNewSpec{
     .summary = "Write a scenario to begin with: complete, with a comment at each choice.",
     .about =
         "The file runs as it is. On a terminal what no option says is asked; elsewhere it has\n"
-        "its default. A layout is searched where one is needed.",
+        "its default. A layout is searched where one is needed. A file that is there already is\n"
+        "not replaced.",
     .positionals = 1,
     .options = kNewOptions,
     .examples = kNewExamples,
@@ -75,6 +76,7 @@ Exit run_new(const ParsedOptions& options, Console& console) {
   wish.nodes = whole_number(options, "nodes", wish.nodes, kMostNewNodes);
   wish.scenario = options.get("scenario");
   wish.file = options.get("output");
+  refuse_existing(wish.file);
   if (console.err_is_terminal && ::isatty(STDIN_FILENO) == 1) {
     ask_for_rest(options, presets, kind, wish);
   }

@@ -237,7 +237,8 @@ std::string compare_page(const Comparison& c, const PresetStore* presets) {
     const auto moving = std::ranges::count_if(
         c.changes, [](const ComparedChange& change) { return change.change != 0; });
     page.section("From the first to the second",
-                 "Each difference is made on top of those above it, and simulated.");
+                 "Each difference is made on top of those above it, and simulated. Alone: made in "
+                 "the first scenario by itself.");
     page.chart(
         {.title = metric_title(c.metric) + ", difference by difference",
          .about = "Each bar goes from the answer before a difference to the one after it. What "

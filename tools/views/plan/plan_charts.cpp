@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -132,7 +133,7 @@ void add_limit_lines(const PlanAnswer& answer, const AxisUnit& time, const AxisU
     series.push_back(thin_line("deadline", "@soft", "dashed",
                                {{at, 0}, {at, four_digits(most_price / price.size)}}));
   }
-  if (limits.usd) {
+  if (limits.usd && answer.spec.all_priced()) {
     const double at = four_digits(*limits.usd / price.size);
     series.push_back(
         thin_line("budget", "@soft", "dotted", {{0, at}, {four_digits(most_s / time.size), at}}));
@@ -160,10 +161,16 @@ json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& 
   return points;
 }
 
-/// Share of the samples up to each of these quantiles; the last few are often far away, and those
-/// that are given up are no end.
+/// How many of so many samples are not drawn: the last few are often far away.
+std::size_t left_out(std::size_t samples) {
+  constexpr std::size_t kOneOf = 33;
+  return samples / kOneOf;
+}
+
+/// Share of the samples up to each of them, or of many up to each of their quantiles, in steps;
+/// those that are given up are no end.
 json cumulative(const PlanResult& result, double PlanOutcome::* number, double unit) {
-  constexpr std::size_t kPoints = 100, kShown = 97;
+  constexpr std::size_t kPoints = 100;
   std::vector<double> values;
   values.reserve(result.samples.size());
   for (const PlanOutcome& sample : result.samples) {
@@ -171,10 +178,12 @@ json cumulative(const PlanResult& result, double PlanOutcome::* number, double u
   }
   std::ranges::sort(values);
   json out = json::array();
-  const std::size_t n = values.size();
-  for (std::size_t k = 0; k <= kShown; ++k) {
-    const std::size_t at = k * (n - 1) / kPoints;
+  const std::size_t n = values.size(), shown = n - left_out(n);
+  const std::size_t points = std::min(shown, kPoints);
+  for (std::size_t k = 0; k < points; ++k) {
+    const std::size_t at = points == 1 ? 0 : k * (shown - 1) / (points - 1);
     if (!std::isfinite(values[at])) break;
+    if (k == 0) out.push_back({four_digits(values[at] / unit), 0});
     const double share = static_cast<double>(at + 1) / static_cast<double>(n);
     out.push_back({four_digits(values[at] / unit), four_digits(100 * share)});
   }
@@ -202,6 +211,7 @@ json chance_options(const PlanAnswer& answer, std::size_t measure,
     series.push_back({{"type", "line"},
                       {"name", name},
                       {"showSymbol", false},
+                      {"step", "end"},
                       {"lineStyle", {{"width", 2}, {"color", colour}}},
                       {"itemStyle", {{"color", colour}}},
                       {"data", std::move(data)}});
@@ -277,6 +287,22 @@ json bar_series(const char* name, json data) {
 
 namespace {
 
+/// What the broken lines of the limits are; empty where there are none.
+std::string limit_words(const PlanAnswer& answer) {
+  const PlanLimits& limits = answer.spec.limits;
+  const bool budget = limits.usd && answer.spec.all_priced();
+  if (limits.time && budget) return "; dashed is the deadline, dotted the budget";
+  return limits.time ? "; dashed is the deadline" : budget ? "; dotted is the budget" : "";
+}
+
+/// What lines of samples are: "Share of samples, without the last few; dashed is the deadline."
+std::string share_words(const PlanAnswer& answer, bool limited, std::string_view limit) {
+  std::string out = "Share of samples";
+  if (left_out(static_cast<std::size_t>(answer.spec.samples)) > 0) out += ", without the last few";
+  if (limited) out += fmt::format("; dashed is the {}", limit);
+  return out + ". Names of one colour have the same line.";
+}
+
 /// What lines that have no end say; empty where there are none.
 std::string open_ended(const PlanAnswer& answer) {
   std::string names;
@@ -348,9 +374,9 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
       {.title = fmt::format("Time against {}", words_of),
        .about = fmt::format(
            "Dots have every input at its median, and are larger with more energy; lines hold nine "
-           "of ten samples{}. The line joins those that no other beats in both; dashed is the "
-           "deadline, dotted the budget. A diamond is recommended.",
-           open_ended(answer)),
+           "of ten samples{}. The line joins those that no other beats in both{}. A diamond is "
+           "recommended.",
+           open_ended(answer), limit_words(answer)),
        .summary = fmt::format("{} candidates by time and {}.", legend.size(), words_of),
        .height_px = 420},
       options);
@@ -359,22 +385,16 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
 void add_chance_charts(Page& page, const PlanAnswer& answer) {
   const PlanLimits& limits = answer.spec.limits;
   page.begin_row();
-  page.chart(
-      {.title = "How likely it is done by then",
-       .about =
-           "Share of samples, without the last few; the dashed line is the deadline. Names of one "
-           "colour have the same line.",
-       .summary = "A rising line for each candidate over time."},
-      chance_options(answer, 0, &PlanResult::time_s,
-                     limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
+  page.chart({.title = "How likely it is done by then",
+              .about = share_words(answer, limits.time.has_value(), "deadline"),
+              .summary = "A rising line for each candidate over time."},
+             chance_options(answer, 0, &PlanResult::time_s,
+                            limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
   if (answer.spec.all_priced()) {
-    page.chart(
-        {.title = "How likely it costs no more",
-         .about =
-             "Share of samples, without the last few; the dashed line is the budget. Names of one "
-             "colour have the same line.",
-         .summary = "A rising line for each candidate over money."},
-        chance_options(answer, 1, &PlanResult::usd, limits.usd));
+    page.chart({.title = "How likely it costs no more",
+                .about = share_words(answer, limits.usd.has_value(), "budget"),
+                .summary = "A rising line for each candidate over money."},
+               chance_options(answer, 1, &PlanResult::usd, limits.usd));
   }
   page.end_row();
 }

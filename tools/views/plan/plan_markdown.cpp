@@ -82,6 +82,7 @@ Markdown swing_lines(const PlanAnswer& answer) {
   const std::size_t measure = goal_measure(answer.spec.goal);
   Markdown out = Markdown::write("\n## What the answer depends on: {}\n\n",
                                  answer.candidate(*answer.shown()).name);
+  out += Markdown::write("Each input from its 5th to its 95th percentile.\n\n");
   out += Markdown::write("| input | factor | {} |\n|---|--:|--:|\n", measure == 0   ? "time"
                                                                      : measure == 1 ? "money"
                                                                                     : "energy");

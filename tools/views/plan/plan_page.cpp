@@ -115,7 +115,9 @@ PageTable candidate_table(const PlanAnswer& answer) {
           {.title = "Power", .numeric = true, .about = "highest reading of the site's meter"},
           {.title = "MFU", .numeric = true, .about = "of a healthy step"},
           {.title = "Goodput", .numeric = true, .about = "productive over wall time"},
-          {.title = "Keeps limits", .numeric = true}}};
+          {.title = "Keeps limits",
+           .numeric = true,
+           .about = "of " + counted(answer.spec.samples, "sample")}}};
   constexpr std::ptrdiff_t kMoneyColumn = 3;
   if (money) {
     table.columns.insert(table.columns.begin() + kMoneyColumn, {.title = "Money", .numeric = true});
@@ -171,10 +173,20 @@ PageTable money_table(const PlanAnswer& answer) {
            .about = "written off, energy, other running, rent, egress and storage"},
           {.title = "CO₂", .numeric = true},
           {.title = "Interruptions", .numeric = true}}};
-  constexpr std::ptrdiff_t kTogether = 6;
+  std::ptrdiff_t together = 6;
+  const bool charged = std::ranges::any_of(
+      answer.report.results, [](const PlanResult& r) { return r.expected.demand_usd > 0; });
+  constexpr std::ptrdiff_t kCharge = 4;
+  if (charged) {
+    table.columns.insert(table.columns.begin() + kCharge,
+                         {.title = "Of it, highest hours",
+                          .numeric = true,
+                          .about = "in the money for energy: by the price of a kW and month"});
+    ++together;
+  }
   const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);
   for (std::size_t c = 0; c < more.size(); ++c) {
-    table.columns.insert(table.columns.begin() + kTogether + static_cast<std::ptrdiff_t>(c),
+    table.columns.insert(table.columns.begin() + together + static_cast<std::ptrdiff_t>(c),
                          {.title = std::string(more[c].heading), .numeric = true});
   }
   for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
@@ -195,10 +207,10 @@ PageTable money_table(const PlanAnswer& answer) {
                               ? PageCell::number(page_with(*o.tonnes_co2, "t"), *o.tonnes_co2)
                               : PageCell::unknown(),
                           PageCell::number(significant(o.interruptions), o.interruptions)});
+    std::vector<PageCell>& row = table.rows.back();
+    if (charged) row.insert(row.begin() + kCharge, money(o.demand_usd));
     for (std::size_t c = 0; c < more.size(); ++c) {
-      table.rows.back().insert(
-          table.rows.back().begin() + kTogether + static_cast<std::ptrdiff_t>(c),
-          money(o.*more[c].usd));
+      row.insert(row.begin() + together + static_cast<std::ptrdiff_t>(c), money(o.*more[c].usd));
     }
   }
   return table;
@@ -254,15 +266,21 @@ PageTable region_months(const PlanResult& result) {
                               {.title = "Egress", .numeric = true},
                               {.title = "Storage", .numeric = true},
                               {.title = "Together", .numeric = true}}};
-  for (std::size_t m = 0; m < result.months.size(); ++m) {
-    const PlanMonth& month = result.months[m];
-    std::vector<PageCell> cells{PageCell::number(std::to_string(m + 1), static_cast<double>(m))};
-    for (const double usd : {month.write_off_usd, month.running_usd, month.rent_usd,
-                             month.egress_usd, month.storage_usd, month.usd()}) {
-      cells.push_back(usd == 0 ? PageCell::unknown() : PageCell::number(plan_money(usd), usd));
+  std::array<double, 6> all{};
+  const auto add = [&](const std::string& name, const std::array<double, 6>& usd) {
+    std::vector<PageCell> cells{PageCell::number(name, static_cast<double>(table.rows.size()))};
+    for (const double each : usd) {
+      cells.push_back(each == 0 ? PageCell::unknown() : PageCell::number(plan_money(each), each));
     }
     table.rows.push_back(std::move(cells));
+  };
+  for (const PlanMonth& month : result.months) {
+    const std::array<double, 6> usd{month.write_off_usd, month.running_usd, month.rent_usd,
+                                    month.egress_usd,    month.storage_usd, month.usd()};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] += usd[i];
+    add(std::to_string(table.rows.size() + 1), usd);
   }
+  add("all", all);
   drop_empty_columns(table);
   return table;
 }
@@ -286,13 +304,14 @@ void add_region_section(Page& page, const PlanAnswer& answer) {
 
 /// What a node, a GPU-hour and a kWh cost, with the factors in them that the plan has.
 PageTable price_table(const PlanAnswer& answer) {
-  PageTable table{
-      .columns = {{.title = "Candidate"},
-                  {.title = "A node",
-                   .numeric = true,
-                   .about = "machines, network, building; lots have their own"},
-                  {.title = "A GPU-hour", .numeric = true, .about = "rented"},
-                  {.title = "A kWh", .numeric = true, .about = "mean of what is paid"}}};
+  PageTable table{.columns = {{.title = "Candidate"},
+                              {.title = "A node",
+                               .numeric = true,
+                               .about = "machines, network, building; lots have their own"},
+                              {.title = "A GPU-hour", .numeric = true, .about = "rented"},
+                              {.title = "A kWh",
+                               .numeric = true,
+                               .about = "mean of what is paid, with what the highest hours cost"}}};
   const auto cell = [](double usd) {
     return usd > 0 ? PageCell::number(plan_price_text(usd), usd) : PageCell::unknown();
   };
@@ -316,7 +335,7 @@ PageTable price_table(const PlanAnswer& answer) {
 
 PageTable input_table(const PlanAnswer& answer) {
   PageTable table{.columns = {{.title = "Input"},
-                              {.title = "Factor", .numeric = true, .about = "nine of ten samples"},
+                              {.title = "Factor, 5th to 95th percentile", .numeric = true},
                               {.title = "Time", .numeric = true},
                               {.title = "Money", .numeric = true},
                               {.title = "Energy", .numeric = true}}};

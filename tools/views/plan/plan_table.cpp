@@ -186,8 +186,8 @@ std::string swings_table(const PlanAnswer& answer, const TextStyle& style) {
                            measure_text(measure, row.at_high)),
                bar(row.width() / rows.front().width(), kBar, style)});
   }
-  return "\n" + style.bold("How sure: " + answer.candidate(*answer.shown()).name) + "\n" +
-         table.text(style);
+  return "\n" + style.bold("How sure: " + answer.candidate(*answer.shown()).name) +
+         ", each input from its 5th to its 95th percentile\n" + table.text(style);
 }
 
 /// Machines and money by month of each candidate whose machines come in lots.

@@ -260,7 +260,7 @@ void add_requests(Page& page, const FillingSpec& spec, const FillingResult& resu
                               {.title = "GPUs of each"},
                               {.title = "CPUs each", .numeric = true},
                               {.title = "Memory each", .numeric = true},
-                              {.title = "of the cluster's GPUs", .numeric = true}},
+                              {.title = "Of the cluster's GPUs", .numeric = true}},
                   .first_rows = 20,
                   .sorted_by = 4};
   std::vector<const PodShape*> pods;

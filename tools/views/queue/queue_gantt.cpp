@@ -1,10 +1,15 @@
 #include "tools/views/queue/queue_gantt.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
 #include <iterator>
+#include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/base/number_text.hpp"
@@ -96,21 +101,99 @@ class Gantt {
     return kGanttLeft + (kGanttWidth - kGanttLeft) * to_seconds(time).base_units() / end_s_;
   }
 
-  void add_spans(std::string& out) const {
+  /// Where spans are drawn: the lines of a node that each takes, from the first on.
+  struct Place {
+    const JobSpan* span;
+    int node;
+    std::vector<int> lines;
+  };
+  [[nodiscard]] std::vector<Place> places() const {
     std::vector<const JobSpan*> spans;
     for (const JobSpan& span : answer_->result.spans) spans.push_back(&span);
     std::ranges::stable_sort(spans, {}, [](const JobSpan* span) { return span->begin; });
     std::vector<NodeLines> nodes(static_cast<std::size_t>(nodes_), NodeLines(gpus_));
+    std::vector<Place> out;
     for (const JobSpan* const span : spans) {
       for (const auto& [node, gpus] : span->held) {
-        add_rectangles(out, *span, node, nodes[static_cast<std::size_t>(node)].take(*span, gpus));
+        out.push_back({span, node, nodes[static_cast<std::size_t>(node)].take(*span, gpus)});
       }
     }
+    return out;
+  }
+
+  void add_spans(std::string& out) const {
+    const std::vector<Place> all = places();
+    const std::vector<std::size_t> colours = colours_of(all);
+    for (const Place& place : all) {
+      add_rectangles(out, *place.span, place.node, place.lines, colours[place.span->job]);
+    }
+  }
+
+  /// A colour for each job. Where there are more jobs than colours, each has that of which there is
+  /// least beside it; of several the one that fewest jobs have.
+  [[nodiscard]] std::vector<std::size_t> colours_of(const std::vector<Place>& all) const {
+    const std::size_t jobs = answer_->spec.jobs.size();
+    std::vector<std::size_t> colours(jobs);
+    std::iota(colours.begin(), colours.end(), std::size_t{0});
+    if (jobs <= kPageColours) return colours;
+    const std::vector<Borders> borders = borders_of(all);
+    std::array<std::size_t, kPageColours> used{};
+    std::vector<std::uint8_t> has(jobs);
+    for (const Place& place : all) {
+      const std::size_t job = place.span->job;
+      if (has[job] != 0) continue;
+      has[job] = 1;
+      std::array<double, kPageColours> beside{};
+      for (const auto& [other, px] : borders[job]) {
+        if (has[other] != 0) beside[colours[other]] += px;
+      }
+      colours[job] = 0;
+      for (std::size_t colour = 1; colour < kPageColours; ++colour) {
+        if (std::pair(beside[colour], used[colour]) <
+            std::pair(beside[colours[job]], used[colours[job]])) {
+          colours[job] = colour;
+        }
+      }
+      ++used[colours[job]];
+    }
+    return colours;
+  }
+
+  /// Of a job: how many pixels of it lie beside each other one.
+  using Borders = std::map<std::size_t, double>;
+  [[nodiscard]] std::vector<Borders> borders_of(const std::vector<Place>& all) const {
+    // All lines of all nodes below one another; a line's spans follow one another in time.
+    std::vector<std::vector<const JobSpan*>> lines(static_cast<std::size_t>(nodes_ * gpus_));
+    for (const Place& place : all) {
+      for (const int line : place.lines) {
+        lines[static_cast<std::size_t>(place.node * gpus_ + line)].push_back(place.span);
+      }
+    }
+    std::vector<Borders> out(answer_->spec.jobs.size());
+    const auto meet = [&out](const JobSpan* a, const JobSpan* b, double px) {
+      if (a->job == b->job || px <= 0) return;
+      out[a->job][b->job] += px;
+      out[b->job][a->job] += px;
+    };
+    for (std::size_t l = 0; l < lines.size(); ++l) {
+      for (std::size_t i = 1; i < lines[l].size(); ++i) {
+        meet(lines[l][i - 1], lines[l][i], line_px_);
+      }
+      if (l + 1 == lines.size()) continue;
+      const std::vector<const JobSpan*>&upper = lines[l], &lower = lines[l + 1];
+      for (std::size_t u = 0, v = 0; u < upper.size() && v < lower.size();) {
+        const RunTime begin = std::max(upper[u]->begin, lower[v]->begin);
+        const RunTime end = std::min(upper[u]->end, lower[v]->end);
+        if (end > begin) meet(upper[u], lower[v], x_of(end) - x_of(begin));
+        ++(upper[u]->end < lower[v]->end ? u : v);
+      }
+    }
+    return out;
   }
 
   /// Adds a rectangle for each group of neighbouring lines.
   void add_rectangles(std::string& out, const JobSpan& span, int node,
-                      const std::vector<int>& lines) const {
+                      const std::vector<int>& lines, std::size_t colour) const {
     const QueueSpec& spec = answer_->spec;
     const double x = x_of(span.begin);
     const double width = std::max(0.5, x_of(span.end) - x);
@@ -126,7 +209,7 @@ class Gantt {
           R"x(<rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" fill="var(--colour-{})">)x"
           R"(<title>{}</title></rect>)",
           x, top_of(node) + lines[first] * line_px_, width,
-          static_cast<int>(next - first) * line_px_, span.job % kPageColours, escaped(words).str());
+          static_cast<int>(next - first) * line_px_, colour, escaped(words).str());
       first = next;
     }
   }
@@ -142,7 +225,7 @@ class Gantt {
       fmt::format_to(std::back_inserter(out),
                      R"(<text x="{:.1f}" y="{}" text-anchor="{}" opacity="0.75">{} {}</text>)",
                      kGanttLeft + (kGanttWidth - kGanttLeft) * share, height() - 6, anchor,
-                     plain_number(at), unit.name);
+                     plain_number(at), at == 1 && unit.name == "days" ? "day" : unit.name);
       at += step;
     }
   }

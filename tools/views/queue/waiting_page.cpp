@@ -12,6 +12,7 @@
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/empty_columns.hpp"
 #include "tools/views/report/input_tables.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
@@ -200,8 +201,8 @@ void add_starts(Page& page, const QueueSpec& spec, const QueueForecast& f) {
                               {.title = "Limit", .numeric = true},
                               {.title = "Has waited", .numeric = true},
                               {.title = "Starts in", .numeric = true, .about = "median"},
-                              {.title = "10 %", .numeric = true, .about = "earlier in 1 of 10"},
-                              {.title = "90 %", .numeric = true, .about = "later in 1 of 10"}},
+                              {.title = "Earliest 10 %", .numeric = true, .about = "until then"},
+                              {.title = "Latest 10 %", .numeric = true, .about = "from then on"}},
                   .first_rows = kWaitRows,
                   .searched = f.waiting.size() > kWaitRows};
   const auto start = [](const ForecastStart& of, double seconds, std::string_view never) {
@@ -217,6 +218,7 @@ void add_starts(Page& page, const QueueSpec& spec, const QueueForecast& f) {
                           wait_cell(of.waited), start(of, of.p50_s, "never"),
                           start(of, of.p10_s, "–"), start(of, of.p90_s, "–")});
   }
+  drop_empty_columns(table);
   page.section("Jobs that wait");
   page.table(table);
 }

@@ -154,10 +154,11 @@ void add_transfers(Page& page, const CongestionReport& report, bool own_job) {
                    .about = own_job ? "time beside the others of its own job"
                                     : "time if no other transfer used a link of its way"},
                   {.title = "Together", .numeric = true},
-                  {.title = "Held back on", .about = "the link that held it back longest"},
+                  {.title = "Held back on",
+                   .about = "the link that cost it most time against alone"},
                   {.title = "Held back for",
                    .numeric = true,
-                   .about = "how long that link held it back"},
+                   .about = "how long that link made it slower than alone"},
                   {.title = "Mostly by bytes of",
                    .about = "who else put most bytes on that link meanwhile"},
                   {.title = "Payload", .numeric = true, .about = "bytes of a run"}},
@@ -315,7 +316,7 @@ void add_congestion_headline(Page& page, const CongestionReport& report, const B
          .label = jobs == 1 ? "slowdown of " + most.name : "largest slowdown, of " + most.name,
          .field = field({"slowdown_max"})});
     figures.push_back({.value = fmt::format("{} of {}", slowed_jobs(report), jobs),
-                       .label = jobs == 1 ? "job is slowed" : "jobs are slowed"});
+                       .label = jobs == 1 ? "job slowed" : "jobs slowed"});
   }
   if (!report.links.empty()) {
     figures.push_back({.value = page_percent(report.links.front().mean_utilisation),

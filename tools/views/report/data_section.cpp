@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "tools/views/report/empty_columns.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
 #include "tools/views/run/data_table.hpp"
@@ -14,19 +15,26 @@ namespace {
 
 constexpr double kBytesInGigabyte = 1e9;
 
-PageTable hops_table(const std::vector<StagingHop>& hops) {
+PageTable hops_table(const DataPlan& plan) {
   PageTable table{.columns = {{.title = "Staged from"},
                               {.title = "To"},
+                              {.title = "First byte", .numeric = true, .about = "after"},
                               {.title = "GB/s", .numeric = true},
                               {.title = "Takes", .numeric = true}}};
-  for (const StagingHop& hop : hops) {
+  for (const StagingHop& hop : plan.hops) {
     const double rate = hop.rate.base_units() / kBytesInGigabyte;
     const double takes = hop.takes.base_units();
-    table.rows.push_back({{.content = escaped(hop.from)},
-                          {.content = escaped(hop.to)},
-                          PageCell::number(significant(rate), rate),
-                          PageCell::number(page_duration(takes), takes)});
+    // staging_hops(): what is left of it goes by until the first byte.
+    const double moves = (plan.dataset / hop.rate).base_units();
+    const double first = takes - moves > 1e-9 * takes ? takes - moves : 0.0;
+    table.rows.push_back(
+        {{.content = escaped(hop.from)},
+         {.content = escaped(hop.to)},
+         first > 0 ? PageCell::number(page_duration(first), first) : PageCell::unknown(),
+         PageCell::number(significant(rate), rate),
+         PageCell::number(page_duration(takes), takes)});
   }
+  drop_empty_columns(table);
   return table;
 }
 
@@ -69,7 +77,7 @@ void add_data(Page& page, const CampaignResult& result) {
   const DataPlan& plan = *result.plan.data;
   page.section("The dataset", "Times count from the start of its staging.");
   page.paragraph(escaped("Training: " + data_words(plan) + "."));
-  if (!plan.hops.empty()) page.table(hops_table(plan.hops));
+  if (!plan.hops.empty()) page.table(hops_table(plan));
   if (result.storage_usd() > 0) page.table(storage_table(plan, result.data_until()));
 }
 

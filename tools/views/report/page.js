@@ -137,6 +137,9 @@ function resolved(node, options, key) {
     return Object.fromEntries(Object.entries(node).filter(([name]) => name !== 'lockstep')
       .map(([name, value]) => [name, resolved(value, options, name)]));
   }
+  if (key === 'formatter' && node === '{value} days') {
+    return value => `${echarts.format.addCommas(value)} ${value === 1 ? 'day' : 'days'}`;
+  }
   const isName = typeof node === 'string' && node.startsWith('@') &&
     ['formatter', 'valueFormatter', 'color', 'backgroundColor'].includes(key);
   return isName ? named[node.slice(1)](options) : node;
@@ -221,8 +224,19 @@ function brokenText(text, width, size) {
   return lines.filter((line, i) => line || i > 0);
 }
 
+// A name within a width: the number at its end, by which boxes of a row differ, or its beginning;
+// nothing where there is no room for two letters. The tooltip has all of it.
+function shortened(name, width) {
+  const number = /^\D+(\d+)$/.exec(name)?.[1];
+  if (number && textWidth(number, 9) <= width) return number;
+  if (print.matches) return ''; // nothing would tell the rest of it
+  let fits = name.length - 1;
+  while (fits > 1 && textWidth(`${name.slice(0, fits)}…`, 9) > width) fits -= 1;
+  return fits > 1 ? `${name.slice(0, fits).trimEnd()}…` : '';
+}
+
 // Boxes of a row share its width. Their names stand in them in one line or two; where these have
-// no room as many boxes are named as do not touch, and the rest are left to the tooltip.
+// no room as many have their names as do not touch, and the rest a part of them.
 function nameBoxes(series, width) {
   const pitch = (width - 32) / series.data.length, box = Math.min(132, 0.92 * pitch);
   const names = series.data.map(each => each.name);
@@ -242,7 +256,8 @@ function nameBoxes(series, width) {
     const middle = 16 + (i + 0.5) * pitch, half = textWidth(each.name, 9) / 2;
     // A name that reaches over its neighbours would not tell which box it is of.
     const fits = 2 * half <= pitch && middle - half >= free && middle + half <= width;
-    each.label = {show: fits};
+    const text = fits ? each.name : shortened(each.name, box - 2);
+    each.label = text ? {formatter: text.replace(/[{}]/g, '')} : {show: false};
     if (fits) free = middle + half + 6;
   });
 }
@@ -264,6 +279,11 @@ function spacedTicks(axis, room, zooms, longest) {
   const each = labelRoom(axis, longest >= 1000 ? Math.ceil(longest).toLocaleString('en') : '000');
   const most = Math.max(2, Math.floor(room / each));
   if (most > 5) return;
+  // Few ticks of shares would be 30 apart, and end at 120.
+  if (axis.axisLabel?.formatter === '{value} %' && axis.max === undefined && longest > 50 &&
+    longest <= 100) {
+    Object.assign(axis, {min: 0, max: 100});
+  }
   const span = axis.max - axis.min;
   if (axis.interval && !zooms) {
     axis.interval *= Math.ceil(span / axis.interval / most);
@@ -493,7 +513,10 @@ function heightAt(options, width, height, paper) {
 const kPaper = {full: 660, half: 310};  // widths of charts in pixels
 function paperHeight(chart) {
   const row = chart.element.closest('.row');
-  const width = (row && row.children.length > 1 ? kPaper.half : kPaper.full) / kPaperScale;
+  // The last of an odd number of charts has its row to itself.
+  const place = row ? [...row.children].indexOf(chart.element.closest('figure')) : -1;
+  const alone = !row || (place % 2 === 0 && place === row.children.length - 1);
+  const width = (alone ? kPaper.full : kPaper.half) / kPaperScale;
   return kPaperScale *
     heightAt(onPaper(chart.options), width, lowered(chart.options, chart.height), true);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "models/base/number_text.hpp"
@@ -154,6 +156,20 @@ void add_rl_power(Page& page, const RlScenario& s, const RlReport& r, const RlPo
   page.table(phases);
 }
 
+/// What was measured of such a step, where the scenario says it.
+void add_rl_expected(Page& page, const RlScenario& s, const RlReport& r) {
+  const std::optional<Expectation>& expect = s.training.expect;
+  if (!expect || !expect->step_time) return;
+  const double measured = base(*expect->step_time), error = base(r.step) / measured - 1;
+  page.section("Predicted and measured", expect->source.empty()
+                                             ? std::string()
+                                             : fmt::format("Measured: {}.", expect->source));
+  page.list(std::vector{fmt::format(
+      "step time {} against {} measured: {}, {} the {:g} % that the scenario allows",
+      page_duration(base(r.step)), page_duration(measured), error_text(error),
+      std::abs(error) <= expect->within ? "within" : "NOT within", 100 * expect->within)});
+}
+
 }  // namespace
 
 void add_iteration(Page& page, const RlReport& r) {
@@ -183,6 +199,7 @@ std::string rl_page(const RlScenario& s, const RlResult& result, const WrittenSc
                     ": {}.", page_percent(percentages_that_add_up(shares)[largest] / 100, 1))));
   page.figures(rl_figures(s, r));
   add_claim_section(page, claim);
+  add_rl_expected(page, s, r);
   add_iteration(page, r);
   if (result.power) add_rl_power(page, s, r, *result.power);
   AnswerBasis basis{

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <map>
 
@@ -97,7 +98,10 @@ void add_row_groups(Page& page, const RowSummary& summary) {
   add("GPU", summary.by_gpu);
   add("software", summary.by_stack);
   add("source", summary.by_source);
-  page.section("How far off, by group", "Error is predicted over measured step time, less 1.");
+  page.section(
+      "How far off, by group",
+      "Error is predicted over measured step time, less 1. Groups overlap: a run is in one "
+      "of each kind, GPU, software and source.");
   page.table(table);
 }
 
@@ -144,7 +148,10 @@ PageTable every_row(const std::vector<RowPrediction>& predictions) {
 
 }  // namespace
 
-std::string rows_page(const std::vector<RowPrediction>& predictions, const std::string& file) {
+std::string rows_page(const std::vector<RowPrediction>& predictions, const std::string& path) {
+  // Where the program's own rows lie is another folder on each machine.
+  const std::filesystem::path read(path);
+  const std::string file = read.is_absolute() ? read.filename().string() : path;
   const RowSummary summary = summarise_rows(predictions);
   Page page("Validation report", "Published runs against predictions");
   page.about(fmt::format("Rows of {}.", file));

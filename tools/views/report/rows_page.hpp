@@ -11,6 +11,6 @@ namespace lockstep {
 /// The page of `lockstep validate --report` for rows of whole runs: errors by kind, source, GPU and
 /// software, predicted over measured, every row. Throws UsageError without a chart library
 /// (assets.hpp).
-std::string rows_page(const std::vector<RowPrediction>& predictions, const std::string& file);
+std::string rows_page(const std::vector<RowPrediction>& predictions, const std::string& path);
 
 }  // namespace lockstep

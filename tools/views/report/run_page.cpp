@@ -1,5 +1,6 @@
 #include "tools/views/report/run_page.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string>
 #include <vector>
@@ -35,6 +36,11 @@ AnswerBasis run_basis(const CampaignResult& result, const PresetStore* presets) 
                     .written = result.written,
                     .assumptions = all_assumptions(result),
                     .presets = presets};
+  if (result.rl != nullptr && result.rl->rl.generation.nodes > 0) {
+    const auto nodes = std::ranges::find(basis.simulated, "Nodes", &NamedWords::name);
+    nodes->words +=
+        fmt::format(" to train, and {} more to generate", grouped(result.rl->rl.generation.nodes));
+  }
   if (presets != nullptr) basis.named = presets_of(result.scenario, *presets);
   return basis;
 }

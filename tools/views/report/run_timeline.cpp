@@ -288,7 +288,7 @@ void add_run_timeline(Page& page, const CampaignResult& result) {
                    : fmt::format("Trajectory {} (of 0 to {}), whose goodput is the median: {}.",
                                  grouped(result.typical_number), grouped(others), goodput));
   const double width_s = run_seconds(bins.wall) / static_cast<double>(bins.spent.size());
-  std::string about = "Above, each dot is a failure, the larger the more it cost";
+  std::string about = "Above, each dot is an interruption, the larger the more it cost";
   if (run.events.size() > kMarkedFailures) {
     about +=
         fmt::format(" ({} of {}, the costliest)", grouped(static_cast<double>(kMarkedFailures)),
@@ -299,9 +299,9 @@ void add_run_timeline(Page& page, const CampaignResult& result) {
       "another.",
       page_setting(width_s));
   const int rows_px = kCauseRowPx * static_cast<int>(cause_rows(result.summary).names.size());
-  page.chart({.title = "Failures by cause, and shares of wall time",
+  page.chart({.title = "Interruptions by cause, and shares of wall time",
               .about = about,
-              .summary = fmt::format("{} failures by cause over {}, and shares of wall time.",
+              .summary = fmt::format("{} interruptions by cause over {}, and shares of wall time.",
                                      grouped(static_cast<double>(run.events.size())),
                                      page_duration(run_seconds(run.wall))),
               .height_px = rows_px + 60 + kSharesPx + 64,

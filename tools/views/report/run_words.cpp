@@ -65,17 +65,21 @@ std::string writes_sentence(const CampaignResult& result, Seconds interval) {
   if (result.plan.writes.empty()) return {};
   const CheckpointWrites& writes = result.plan.writes.front();
   const double rate = writes.rate(interval).base_units();
+  // Of several tiers the first is none that keeps all of them: peers, drives.
+  const bool keeps = result.plan.campaign.tiers.size() == 1;
   std::string out = fmt::format(" It writes {} while steps run, {} a day", page_bytes(rate) + "/s",
                                 page_bytes(rate * kDay));
   if (writes.sustained > BytesPerSecond{}) {
-    out +=
-        fmt::format(", {} of what the storage sustains", page_percent(writes.share(interval), 1));
+    out += fmt::format(", {} of what {} sustains", page_percent(writes.share(interval), 1),
+                       keeps ? "the storage" : "that tier");
   }
-  out += fmt::format("; at that rate all of them together are {}",
-                     page_bytes(rate * result.summary.wall_s.mean));
+  if (keeps) {
+    out += fmt::format("; all of them together are at most {}",
+                       page_bytes(rate * result.summary.wall_s.mean));
+  }
   if (result.optimum->limited) {
-    out += fmt::format("; a shorter one would take more than {} of the storage",
-                       page_percent(writes.most_share, 0));
+    out += fmt::format("; a shorter one would take more than {} of {}",
+                       page_percent(writes.most_share, 0), keeps ? "the storage" : "that");
   }
   return out + ".";
 }
@@ -107,7 +111,9 @@ Html lots_sentence(const CampaignResult& result) {
   if (there >= nodes) return {};
   return escaped(" Steps are slower while machines are still to come: on average ") +
          strong(fmt::format("{:.3g} nodes", there)) +
-         escaped(fmt::format(" are there, and the job is laid out for {}.", nodes));
+         escaped(fmt::format(" are there, and the job is laid out for {}: by the nodes that are "
+                             "there, {} of the time advances training.",
+                             nodes, telling_percent(result.summary.goodput.mean * nodes / there)));
 }
 
 /// What the site around the racks takes, where it takes anything.

@@ -51,7 +51,7 @@ std::string link_name(const CongestionReport& report, const TransferCongestion& 
   return t.worst_link < 0 ? "-" : report.links[static_cast<std::size_t>(t.worst_link)].name;
 }
 
-/// The link that held a transfer back longest, and the transfers that shared it.
+/// The link that cost a transfer most time, and the transfers that shared it.
 std::string reason(const CongestionReport& report, const TransferCongestion& t) {
   if (t.mostly_stalled()) return "a dead link";
   if (t.worst_link < 0) return "-";

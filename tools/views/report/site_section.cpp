@@ -38,22 +38,24 @@ struct HourLine {
   double (*value)(const SiteHourBook& hour);  ///< in the chart's unit; not finite: none
   std::size_t colour = 0;
   double width_px = 1.5;
+  bool lowest = false;  ///< of hours that are one point: the lowest
 };
 
 /// Hours in so many groups that a line has few enough points: each group's highest hour, which is
-/// what limits meet.
+/// what limits meet, or its lowest.
 json line_points(const std::vector<SiteHourBook>& hours, const HourLine& line, double scale,
                  double per_unit) {
   const std::size_t group = (hours.size() + kMostPoints - 1) / kMostPoints;
   json out = json::array();
   for (std::size_t h = 0; h < hours.size(); h += group) {
-    double highest = -INFINITY;
-    for (std::size_t i = h; i < std::min(h + group, hours.size()); ++i) {
-      highest = std::max(highest, line.value(hours[i]));
+    double point = line.value(hours[h]);
+    for (std::size_t i = h + 1; i < std::min(h + group, hours.size()); ++i) {
+      const double value = line.value(hours[i]);
+      point = line.lowest ? std::min(point, value) : std::max(point, value);
     }
-    if (!std::isfinite(highest)) continue;
+    if (!std::isfinite(point)) continue;
     out.push_back({four_digits(static_cast<double>(h) * kHourSeconds / per_unit),
-                   shown_digits(highest / scale, 5)});
+                   shown_digits(point / scale, 5)});
   }
   return out;
 }
@@ -117,6 +119,8 @@ void add_power_chart(Page& page, const CampaignResult& result) {
     chart.lines.front().width_px = 4;
     chart.lines.push_back(
         {"from the grid", [](const SiteHourBook& h) { return watts_over(h, h.of.imported); }, 1});
+    // Others stand in for it: their highest hour beside its highest would be more than there is.
+    chart.lines.back().lowest = true;
   }
   if (books.sum.renewable > Joules{}) {
     chart.lines.push_back(
@@ -134,9 +138,9 @@ void add_power_chart(Page& page, const CampaignResult& result) {
   const std::string grouping =
       group == 1 ? "Hour by hour."
                  : fmt::format(
-                       "The highest hour of each {}: what takes less time, such as a stop "
+                       "The highest hour of each {}{}: what takes less time, such as a stop "
                        "without power, is not seen in it.",
-                       group);
+                       group, same ? "" : ", and of what comes from the grid the lowest");
   page.chart({.title = "Power of the site",
               .about = grouping,
               .summary = fmt::format("Power of the site by the hour, at most {}.",
@@ -201,11 +205,17 @@ void add_blackout_figures(std::vector<PageFigure>& figures, const SitePlan& plan
 void add_site_figures(Page& page, const CampaignResult& result) {
   const SiteBooks& books = result.site->books;
   const RunSummary& s = result.summary;
+  const bool same = books.sum.imported == books.sum.facility;
   std::vector<PageFigure> figures{
-      {.value = page_watts(books.power.drawn.base_units()), .label = "highest hour of the site"},
+      {.value = page_watts(books.power.drawn.base_units()),
+       .label = same && books.power.grid
+                    ? fmt::format("highest hour of the site, all of it from the grid, which gives "
+                                  "{}",
+                                  page_watts(books.power.grid->base_units()))
+                    : "highest hour of the site"},
       {.value = page_watts(books.power.nameplate.base_units()),
        .label = "nameplate of all GPUs, by their datasheet"}};
-  if (books.power.grid) {
+  if (books.power.grid && !same) {
     figures.push_back({.value = page_watts(books.power.imported.base_units()),
                        .label = fmt::format("highest hour from the grid, which gives {}",
                                             page_watts(books.power.grid->base_units()))});
@@ -308,6 +318,7 @@ void add_month_table(Page& page, const CampaignResult& result) {
                                .about = "by the price of a kW and month"},
                               {.title = "Money", .numeric = true}},
                   .rows = {}};
+  const bool same = books.sum.imported == books.sum.facility;
   const auto usd_cell = [](double usd) {
     return usd != 0 ? PageCell::number(signed_usd(usd), usd) : PageCell::unknown();
   };
@@ -320,8 +331,9 @@ void add_month_table(Page& page, const CampaignResult& result) {
          PageCell::number(page_energy(month.of.facility.base_units()),
                           month.of.facility.base_units()),
          PageCell::number(fmt::format("{:.3f}", pue), pue),
-         PageCell::number(page_energy(month.of.imported.base_units()),
-                          month.of.imported.base_units()),
+         same ? PageCell::unknown()
+              : PageCell::number(page_energy(month.of.imported.base_units()),
+                                 month.of.imported.base_units()),
          PageCell::number(page_watts(month.peak.base_units()), month.peak.base_units()),
          month.shave_above ? PageCell::number(page_watts(month.shave_above->base_units()),
                                               month.shave_above->base_units())

@@ -418,8 +418,10 @@ std::string headline(const CampaignResult& result) {
     high = fmt::format("{:.6g} days", s.wall_s.high / kDay);
   }
   out += labelled_line("Wall time", kCampaignLabels,
-                       fmt::format("{} (5th to 95th percentile: {} to {})",
-                                   duration_text(s.wall_s.mean), low, high));
+                       s.wall_s.low < s.wall_s.high
+                           ? fmt::format("{} (5th to 95th percentile: {} to {})",
+                                         duration_text(s.wall_s.mean), low, high)
+                           : duration_text(s.wall_s.mean));
   if (result.before() > Seconds{}) {
     out += labelled_line(
         "Done after", kCampaignLabels,

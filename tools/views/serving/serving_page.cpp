@@ -32,13 +32,25 @@ constexpr std::array<std::string_view, 6> kMoreOfService{
 
 double serving_seconds(RunTime time) { return to_seconds(time).base_units(); }
 
-/// The price of a million tokens of answers; empty if there is none.
+/// The price of a million tokens of answers, and beside what is owned what it would be rented;
+/// empty if there is none.
 Html money_words(const ServingAnswer& a) {
   const std::optional<ServingMoney> money = money_of(a.spec, a.report);
   if (!money) return {};
-  const std::string of = words_of(money->of, a.spec.power ? &a.spec.power->cost : nullptr);
-  return escaped(" A million tokens of answers cost ") +
-         strong(significant(money->price.per_million_output) + " USD") + escaped(", " + of + ".");
+  const CostSpec* const prices = a.spec.power ? &a.spec.power->cost : nullptr;
+  const auto text = [](const TokenPrice& price, const std::string& how) {
+    return strong(page_with(price.per_million_output, "USD")) + escaped(", " + how);
+  };
+  const bool rented = money->of == MoneyOf::rent;
+  const std::string rent = a.report.rent ? serving_rent_words(a.spec) : std::string();
+  Html out = escaped(" A million tokens of answers cost ") +
+             text(money->price, rented ? rent : words_of(money->of, prices));
+  if (!rented && a.report.rent) out += escaped("; for comparison ") + text(*a.report.rent, rent);
+  if (rented && prices != nullptr && has_prices(*prices)) {
+    out += escaped("; for comparison ") +
+           text(cost_price(a.report), words_of(MoneyOf::partial, prices));
+  }
+  return out + escaped(".");
 }
 
 void add_serving_headline(Page& page, const ServingAnswer& a) {

@@ -101,15 +101,16 @@ void add_step_bars(Page& page, const TuneStudy& study, const std::vector<ShownLa
                     .words = layout_lines(study, each),
                     .marked = each.own});
   }
-  page.chart(
-      {.title = "Step time of the best layouts",
-       .about = order_words(study) +
-                " Whiskers: the 90 % interval of each by itself. Errors of two layouts of one job "
-                "go together, so that their order is surer than either.",
-       .summary = fmt::format("Bars of {}; the table has the same.",
-                              counted(static_cast<double>(bars.size()), "layout")),
-       .height_px = bars_height(bars.size()) + 24},
-      interval_bars(bars, unit.name));
+  page.chart({.title = "Step time of the best layouts",
+              .about = fmt::format(
+                  "{} Whiskers: the 90 % interval of each by itself, for the first from {}. "
+                  "Errors of two layouts of one job go together, so that their order is "
+                  "surer than either.",
+                  order_words(study), words_of(study.intervals.front())),
+              .summary = fmt::format("Bars of {}; the table has the same.",
+                                     counted(static_cast<double>(bars.size()), "layout")),
+              .height_px = bars_height(bars.size()) + 24},
+             interval_bars(bars, unit.name));
 }
 
 void add_fronts(Page& page, const TuneStudy& study, const std::vector<ShownLayout>& shown) {

@@ -29,9 +29,9 @@ std::string gain_range(const AdvisedChange& each) {
   return fmt::format("{:+.1f} to {:+.1f}\u00a0%", 100 * *each.gain_low, 100 * *each.gain_high);
 }
 
-std::vector<IntervalBar> gain_bars(const Advice& advice) {
+std::vector<IntervalBar> gain_bars(const Advice& advice, const std::vector<AdvisedChange>& gains) {
   std::vector<IntervalBar> bars;
-  for (const AdvisedChange& each : advice.changes) {
+  for (const AdvisedChange& each : gains) {
     IntervalBar bar{.name = with_arrows(each.change.words),
                     .value = 100 * each.gain,
                     .words = {with_arrows(each.change.words),
@@ -86,7 +86,7 @@ std::string as_it_is_sentence(const Advice& advice) {
 }
 
 void add_gains(Page& page, const Advice& advice) {
-  const std::vector<IntervalBar> bars = gain_bars(advice);
+  const std::vector<IntervalBar> bars = gain_bars(advice, advice.changes);
   if (bars.empty()) {
     page.paragraph(escaped("None of the standard changes can be made here."));
     return;
@@ -100,7 +100,13 @@ void add_gains(Page& page, const Advice& advice) {
              interval_bars(bars, "%"));
   page.table(advice_rows(advice, advice.changes));
   if (advice.pairs.empty()) return;
-  page.paragraph(escaped("Two changes together gain more than each alone:"));
+  const std::vector<IntervalBar> pairs = gain_bars(advice, advice.pairs);
+  page.chart({.title = fmt::format("Two changes together: {}", advice.goal->words),
+              .about = "Pairs that gain more than each of the two alone.",
+              .summary = "Bars of the gain of each pair, largest first; the table below has the "
+                         "same figures.",
+              .height_px = bars_height(pairs.size())},
+             interval_bars(pairs, "%"));
   page.table(advice_rows(advice, advice.pairs));
 }
 

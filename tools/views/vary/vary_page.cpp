@@ -71,6 +71,19 @@ bool are_amounts(const std::vector<std::string>& values) {
   });
 }
 
+/// Whether the axis of the number begins at 0: where values differ by little, that would not show.
+bool begins_at_zero(const Varied& varied, const ShownNumber& number) {
+  constexpr double kClose = 0.5;  // of the largest
+  double least = INFINITY, most = -INFINITY;
+  for (const VariedPoint& point : varied.points) {
+    const std::optional<double> value = number_at_point(point, number.field);
+    if (!value) continue;
+    least = std::min(least, *value);
+    most = std::max(most, *value);
+  }
+  return least <= kClose * most;
+}
+
 /// A line for each value of the second axis over those of the first; points alone over names,
 /// between which there is nothing.
 json lines_over(const Varied& varied, const ShownNumber& number) {
@@ -101,7 +114,7 @@ json lines_over(const Varied& varied, const ShownNumber& number) {
       {"xAxis", {{"type", "category"}, {"data", along}, {"axisLabel", {{"hideOverlap", true}}}}},
       {"yAxis",
        {{"type", "value"},
-        {"scale", true},
+        {"scale", !begins_at_zero(varied, number)},
         {"axisLabel", {{"formatter", fmt::format("{{value}} {}", number.scale.unit)}}}}},
       {"series", std::move(series)}};
   if (two) out["legend"] = {{"top", 0}, {"left", 0}};
@@ -219,7 +232,7 @@ void add_small_lines(Page& page, const Compared& of,
   page.begin_row();
   for (const ShownNumber* number : drawn) {
     page.chart({.title = std::string(number->title),
-                .about = {},
+                .about = begins_at_zero(varied, *number) ? "" : "The axis does not begin at 0.",
                 .summary = fmt::format("{} over {}.", number->title, varied.axes[0].path),
                 .height_px = 240},
                lines_over(varied, *number));
