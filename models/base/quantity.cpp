@@ -17,6 +17,7 @@ constexpr double kKibi = 1024;
 constexpr double kMebi = kKibi * 1024;
 constexpr double kGibi = kMebi * 1024;
 constexpr double kTebi = kGibi * 1024;
+constexpr double kMonth = 365.25 * 86400 / 12;  // a mean one
 
 constexpr std::array kUnits{
     Unit{"s", Dimension::time, 1},
@@ -77,6 +78,7 @@ constexpr std::array kUnitWords{
     Unit{"hour", Dimension::time, 3600},      Unit{"hours", Dimension::time, 3600},
     Unit{"day", Dimension::time, 86400},      Unit{"days", Dimension::time, 86400},
     Unit{"week", Dimension::time, 7 * 86400}, Unit{"weeks", Dimension::time, 7 * 86400},
+    Unit{"month", Dimension::time, kMonth},   Unit{"months", Dimension::time, kMonth},
 };
 
 /// Null where the dimension has no such unit.

@@ -34,7 +34,10 @@ RunBill bill_of_site(const CampaignResult& result) {
   const Usage usage =
       usage_of(site_bill(*result.site->plan, result.site->books), to_seconds(run.wall),
                steps * result.tokens_per_step(), steps * result.plan.flops_per_step);
-  return {.usage = usage, .cost = cost_of(scenario.power->cost, result.power->holdings, usage)};
+  const CostSpec& prices = scenario.power->cost;
+  return {.usage = usage,
+          .cost = with_plants(cost_of(prices, result.power->holdings, usage),
+                              plants_usd(result.site->plan->spec), prices, usage)};
 }
 
 /// Nodes under the limit in the hour in which cooling takes most; those of a step are at one

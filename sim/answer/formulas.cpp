@@ -240,7 +240,9 @@ constexpr std::array kFormulas{
     Formula{"capital_machines_usd", "r", false, "nodes at the scenario's price", "nodes"},
     Formula{"capital_network_usd", "r", false, "switches and cables at the scenario's prices",
             "nodes"},
-    Formula{"capital_building_usd", "r", false, "the building at the scenario's price per watt",
+    Formula{"capital_building_usd", "r", false,
+            "the building at the scenario's price per watt, and the site's battery, path and "
+            "cooling at theirs",
             "gpu_nameplate_w"},
     Formula{"write_off_usd", "r", false,
             "each part of the capital over its life, for the run's "

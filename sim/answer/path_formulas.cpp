@@ -171,6 +171,7 @@ constexpr std::array kPathFormulas{
         "goodput trajectories"},
     Formula{"facility_power", "r", false,
             "power of the site while the job trains, waits, starts or is gone", "facility_mean_w"},
+    Formula{"site.restart_ramp_s", "r", true, "start / 2", "start=.start_ramp_s"},
     Formula{"purchase.lots.*.usd_per_node", "r", false,
             "the lot's price times (1 - price_fall) to the years until it is ordered", ""},
     Formula{"purchase.lots.*.paid_usd", "r", false,

@@ -15,6 +15,13 @@ void add_money_parts(FieldTable<Of>& fields, Get money) {
     return [money, which](const Of& of) { return money(of).*which; };
   };
   fields.add("bought_usd", Better::less, "Paid for machines.", part(&MonthMoney::bought))
+      .add("plants_usd", Better::less,
+           "Paid for the site's battery, the units of its path and its cooling, where they have "
+           "prices.",
+           [money](const Of& of) -> std::optional<double> {
+             const double usd = money(of).plants;
+             return usd != 0 ? std::optional(usd) : std::nullopt;
+           })
       .add("leased_usd", Better::less, "Leases.", part(&MonthMoney::leased))
       .add("rented_usd", Better::less, "By the hour: reserved, on demand, spot.",
            part(&MonthMoney::rented))
@@ -32,7 +39,8 @@ void add_money_parts(FieldTable<Of>& fields, Get money) {
       .add("staff_usd", Better::less, "People.", part(&MonthMoney::staff))
       .add("interest_usd", Better::less, "Cost of the capital that was spent before.",
            part(&MonthMoney::interest))
-      .add("residual_usd", "What machines that were bought are worth at the end, below 0.",
+      .add("residual_usd",
+           "What machines and plants that were bought are worth at the end, below 0.",
            part(&MonthMoney::residual))
       .add("usd", Better::less, "All of it together.",
            [money](const Of& of) { return money(of).usd(); });
@@ -91,6 +99,11 @@ const FieldTable<LotPrice>& lot_price_fields() {
                [](const Of& p) { return p.lot.ordered; })
           .add("arrives_s", "The last of it, since the start of the plan.",
                [](const Of& p) { return p.arrives; })
+          .add("after_end",
+               "Whether that is when the mean run is done, or later; absent: it is not.",
+               [](const Of& p) -> std::optional<bool> {
+                 return p.after_end ? std::optional(true) : std::nullopt;
+               })
           .add("usd_per_node", Better::less,
                "Bought or leased: the lot's price, less what prices fall until it is ordered, with "
                "a plan's factors on prices.",

@@ -407,6 +407,10 @@ void add_ramp(FieldTable<Sited>& fields) {
            ramped([](const SitePlan& p) { return p.ramp.store.base_units(); }))
       .add("start_ramp_s", Better::less, "How long machines take from starting to training.",
            ramped([](const SitePlan& p) { return p.ramp.start.base_units(); }))
+      .add("restart_ramp_s", Better::less,
+           "Half of start_ramp_s, by which each restart takes longer: time that is in the run's "
+           "restarts, and in none of the bounds.",
+           ramped([](const SitePlan& p) { return p.ramp.start.base_units() / 2; }))
       .list_if_any("smoothing", "Ways to keep a step within the grid's ramp, and their price.",
                    smoothing_fields(), smoothing_answers);
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,33 @@ struct SitePace {
   double machines = 1;  ///< what speed would be if only machines that are not there yet slowed it
   bool down = false;    ///< no power for its nodes
   bool abrupt = false;  ///< it went without a warning: what was not saved is lost
+  /// What a stop of the job saves, it can have afterwards: the pace is asked for after each.
+  bool gives_back = false;
 };
-/// The pace from a moment on; asked with rising times.
-using PaceLaw = std::function<SitePace(RunTime now)>;
+/// Where wall time goes; the sum of all is the wall time, to the nanosecond.
+enum class RunBucket : std::uint8_t {
+  productive,  ///< advances training at full speed
+  degraded,    ///< what the same work took longer than that: stragglers, slow parts of the
+               ///< network, missing replicas
+  checkpoint,  ///< waiting for checkpoints
+  lost,        ///< work that had to be done again, with its checkpoints
+  detection,
+  diagnosis,
+  restart,      ///< processes, communicators, reading the checkpoint
+  repair_wait,  ///< no node to go on with
+};
+constexpr int kRunBuckets = 8;
+
+/// Time in which the job stood still: detection, diagnosis, restart or repair_wait.
+struct RunStop {
+  RunTime begin, end;
+  RunBucket bucket;
+};
+constexpr bool stands_still(RunBucket bucket) { return bucket >= RunBucket::detection; }
+
+/// The pace from a moment on, with the run's stops until then; asked with rising times. `stops` are
+/// empty before a pace has said gives_back.
+using PaceLaw = std::function<SitePace(RunTime now, std::span<const RunStop> stops)>;
 
 /// From a moment of the run on: the share of its nodes that are there.
 struct NodesThere {
@@ -74,19 +99,5 @@ struct Campaign {
   /// The pace of a trajectory, by its number; empty: the site gives all that the job wants.
   std::function<PaceLaw(std::uint32_t trajectory)> pace;
 };
-
-/// Where wall time goes; the sum of all is the wall time, to the nanosecond.
-enum class RunBucket : std::uint8_t {
-  productive,  ///< advances training at full speed
-  degraded,    ///< what the same work took longer than that: stragglers, slow parts of the
-               ///< network, missing replicas
-  checkpoint,  ///< waiting for checkpoints
-  lost,        ///< work that had to be done again, with its checkpoints
-  detection,
-  diagnosis,
-  restart,      ///< processes, communicators, reading the checkpoint
-  repair_wait,  ///< no node to go on with
-};
-constexpr int kRunBuckets = 8;
 
 }  // namespace lockstep

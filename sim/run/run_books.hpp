@@ -30,6 +30,8 @@ struct RunBooks {
   RunTime work_end;
   RunTime horizon;
   bool timeline;  ///< keep phases and events
+  bool keeps_stops = false;
+  std::vector<RunStop> stops{};  ///< since then
   RunTime now = 0;
   RunTime work = 0;  ///< done
   std::uint64_t booked = 0;
@@ -45,6 +47,7 @@ struct RunBooks {
   void book(RunBucket bucket, RunTime dt) {
     constexpr std::uint64_t kBookedPerLook = 1 << 16;  // some milliseconds
     if (timeline && dt > 0) begin_phase(bucket);
+    if (keeps_stops && dt > 0 && stands_still(bucket)) add_stop(bucket, dt);
     in(bucket) += dt;
     now += dt;
     if (++booked % kBookedPerLook == 0 && watch) look();
@@ -70,6 +73,11 @@ struct RunBooks {
   }
 
  private:
+  void add_stop(RunBucket bucket, RunTime dt) {
+    const bool goes_on = !stops.empty() && stops.back().end == now && stops.back().bucket == bucket;
+    if (goes_on) stops.back().end += dt;
+    if (!goes_on) stops.push_back({now, now + dt, bucket});
+  }
   void look() {
     if (!watch(static_cast<double>(work) / static_cast<double>(work_end))) horizon = now;
   }

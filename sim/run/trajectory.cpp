@@ -149,12 +149,18 @@ class Trajectory {
   /// What the site gives from now on. True: it gave nothing, and time went by.
   bool meet_pace() {
     if (!pace_law_) pace_.until = kNever;
-    if (books_.now < pace_.until) return false;
-    pace_ = pace_law_(books_.now);
+    const bool again = pace_.gives_back && stopped_;
+    if (books_.now < pace_.until && !again) return false;
+    ask_pace();
     assert(pace_.until > books_.now);
     if (!pace_.down) return false;
     stand_without_power();
     return true;
+  }
+  void ask_pace() {
+    pace_ = pace_law_(books_.now, books_.stops);
+    books_.keeps_stops = pace_.gives_back;
+    stopped_ = false;
   }
   /// Down, saved where there was a warning, until there is power again; then as after a failure.
   void stand_without_power() {
@@ -168,7 +174,7 @@ class Trajectory {
     while (books_.now < books_.horizon) {
       while (pace_.down && books_.now < books_.horizon) {
         sit_out(std::min(pace_.until, books_.horizon));
-        if (books_.now >= pace_.until) pace_ = pace_law_(books_.now);
+        if (books_.now >= pace_.until) ask_pace();
       }
       if (books_.now >= books_.horizon) break;
       if (phase(RunBucket::restart, c_.recovery.restarts) &&
@@ -178,6 +184,7 @@ class Trajectory {
       if (books_.now < books_.horizon) meet(take_failure());
       break;
     }
+    stopped_ = true;
     books_.out.site_stopped += books_.now - begin + books_.lost() - lost_before;
     checkpoints_.begin_intervals();
   }
@@ -279,6 +286,7 @@ class Trajectory {
       ++books_.out.failures[next.mode];
       cause = next.mode;
     }
+    stopped_ = true;
     const RunTime lost = books_.lost() - lost_before;
     books_.out.cost[mode] += books_.now - begin + lost;
     if (books_.timeline) books_.out.events.push_back({begin, mode, books_.now - begin + lost});
@@ -368,6 +376,7 @@ class Trajectory {
     if (fill_places() && phase(RunBucket::restart, c_.recovery.restarts)) {
       (void)phase_ticks(RunBucket::restart, reads);
     }
+    stopped_ = true;
   }
 
   /// Back to the newest checkpoint that helps; returns how long reading it takes.
@@ -388,6 +397,7 @@ class Trajectory {
   JobPlaces places_;
   PaceLaw pace_law_;
   SitePace pace_{.until = 0};
+  bool stopped_ = false;  ///< since the pace was asked for
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ struct Lot {
   /// Reserved, on demand, spot. Of the last two it may be left out: plan_fleet() has the price of
   /// the scenario, else of its node.
   std::optional<double> usd_per_gpu_hour;
-  std::optional<Seconds> term;             ///< lease, reserved: from its last shipment
+  std::optional<Seconds> term;             ///< lease, reserved: of each shipment from its arrival
   std::optional<Seconds> until;            ///< given back then, after the start of the plan
   double residual = 0;                     ///< lease: of the price, left at the end of its term
   Seconds taken_away;                      ///< spot: mean time until one of its nodes is; 0: never

@@ -32,7 +32,8 @@ void declare_lot(const DeclaredMembers& member, Lot& out) {
   member.optional("usd_per_gpu_hour", out.usd_per_gpu_hour, kLotUsd,
                   "reserved, on_demand, spot; default: on_demand, the scenario's price, else the "
                   "list price of its node; spot, the node's list price on spot");
-  member.optional("term", out.term, kLotTerm, "From its last shipment: lease, reserved");
+  member.optional("term", out.term, kLotTerm,
+                  "Of each shipment from its arrival on: lease, reserved");
   member.optional("residual", out.residual, Dimension::share, kLotShare,
                   "Of a lease's price, what its nodes are worth to the lessor at the end of the "
                   "term, so that payments leave it out; default: 0");

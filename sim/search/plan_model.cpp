@@ -164,8 +164,8 @@ void pay_by_month(const PlanModel& model, const PlannedRun& ran, Joules working_
                   : money_by_month(fleet, run, money, paid);
   const MonthMoney sum = sum_of(out.lots);
   out.lots_spent = (kept ? begins->lots_spent : 0) + sum.spent() + sum.interest;
-  out.capital = {.machines_usd = sum.bought, .network_usd = 0, .building_usd = 0};
-  out.write_off_usd = sum.bought + sum.residual;
+  out.capital = {.machines_usd = sum.bought, .network_usd = 0, .building_usd = sum.plants};
+  out.write_off_usd = sum.bought + sum.plants + sum.residual;
   out.energy_usd = sum.energy;
   out.running_usd = sum.energy + sum.staff + sum.interest;
   out.rent_usd = sum.leased + sum.rented;
@@ -446,7 +446,11 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   const Pricing pricing = pricing_of(model, ran, factors);
   const DrawnUsage drawn = drawn_usage(model, ran, pricing.prices, factors);
   const Usage& usage = drawn.usage;
-  const CostReport cost = cost_of(pricing.prices, pricing.holdings, usage);
+  const double plants = model.site ? model.price_factor * factor(factors, PlanInput::price) *
+                                         plants_usd(model.site->spec)
+                                   : 0;
+  const CostReport cost =
+      with_plants(cost_of(pricing.prices, pricing.holdings, usage), plants, pricing.prices, usage);
   PlanOutcome out;
   out.time_s = out.run_s = usage.time.base_units();
   out.gpus = model.scenario.gpus();
@@ -492,7 +496,7 @@ std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& ou
   std::vector<PlanMonth> out;
   if (model.fleet) {
     for (const MonthMoney& of : outcome.lots) {
-      out.push_back({.write_off_usd = of.bought + of.residual,
+      out.push_back({.write_off_usd = of.bought + of.plants + of.residual,
                      .running_usd = of.energy + of.staff + of.interest,
                      .rent_usd = of.leased + of.rented,
                      .egress_usd = 0,
@@ -527,7 +531,8 @@ namespace {
 std::vector<MonthMoney> mean_lots(const std::vector<PlanOutcome>& outcomes) {
   constexpr std::array kParts{&MonthMoney::bought,   &MonthMoney::leased,     &MonthMoney::rented,
                               &MonthMoney::energy,   &MonthMoney::staff,      &MonthMoney::interest,
-                              &MonthMoney::residual, &MonthMoney::terms_left, &MonthMoney::kwh};
+                              &MonthMoney::residual, &MonthMoney::terms_left, &MonthMoney::kwh,
+                              &MonthMoney::plants};
   std::vector<MonthMoney> mean;
   const auto n = static_cast<double>(outcomes.size());
   for (const PlanOutcome& outcome : outcomes) {

@@ -342,7 +342,7 @@ std::vector<FleetStep> steps_of(std::vector<LotKind>& kinds, const PurchaseSpec&
   for (const LotKind& kind : kinds) cards.push_back(&kind.card);
   struct Change {
     std::vector<int> nodes;
-    int own = 0;
+    int own = 0, spot = 0;
   };
   std::map<double, Change> changes;
   for (const Shipment& each : shipments_of(spec)) {
@@ -356,16 +356,18 @@ std::vector<FleetStep> steps_of(std::vector<LotKind>& kinds, const PurchaseSpec&
       there.nodes.resize(kinds.size());
       there.nodes[kind] += sign * each.nodes;
       there.own += sign * own;
+      if (each.lot->taken_away > Seconds{}) there.spot += sign * each.nodes;
     };
     change(each.from_s, 1);
     if (std::isfinite(each.until_s)) change(each.until_s, -1);
   }
   std::vector<FleetStep> out;
   std::vector<int> there(kinds.size());
-  int own = 0;
+  int own = 0, spot = 0;
   for (const auto& [at, more] : changes) {
     for (std::size_t k = 0; k < kinds.size(); ++k) there[k] += more.nodes[k];
     own += more.own;
+    spot += more.spot;
     FleetStep step = fastest(kinds, there);
     constexpr double kFaster = 1 + 1e-9;
     const std::optional<MixedNodes> mixed = mixes.on(cards, there);
@@ -376,6 +378,7 @@ std::vector<FleetStep> steps_of(std::vector<LotKind>& kinds, const PurchaseSpec&
     step.speed = std::max(0.0, step.speed);
     step.at = Seconds{at};
     step.own = own;
+    step.spot = spot;
     out.push_back(step);
   }
   return out;
@@ -463,6 +466,7 @@ class Ledger {
     }
     pay_evenly(fleet_.steps.front().at.base_units(), end_s_,
                fleet_.spec.staff_usd_per_month / kMonthSpan, &MonthMoney::staff);
+    buy_plants();
     add_interest();
     return std::move(months_);
   }
@@ -532,14 +536,28 @@ class Ledger {
     pay(sold, -left, &MonthMoney::residual);
   }
 
+  /// Of the site: paid for as the first machines come, worth less from then on as these are.
+  void buy_plants() {
+    const double at = fleet_.steps.front().at.base_units();
+    if (fleet_.plants_usd <= 0 || at >= end_s_) return;
+    const double price = factors_.price * fleet_.plants_usd;
+    const double loses = std::min(1.0, factors_.value_loss * fleet_.spec.loses);
+    pay(at, price, &MonthMoney::plants);
+    pay(end_s_, -declined(price, loses, (end_s_ - at) / kYearSpan), &MonthMoney::residual);
+  }
+
+  /// Each shipment is paid for from its own arrival on, for a term.
   void lease(const Lot& lot) {
     if (lot.ordered.base_units() >= end_s_) return;
     const double term = lot.term->base_units();
     const double rate = period_rate(fleet_.spec.interest, 12);
     const double price = price_of(lot);
     const double monthly = lease_payment(price, lot.residual * price, rate, term / kMonthSpan);
-    const double from = arrived(lot);
-    pay_term(from, from + term, monthly / kMonthSpan, &MonthMoney::leased);
+    for (const Shipment& each : shipments_of(fleet_.spec)) {
+      if (each.lot != &lot) continue;
+      const double share = static_cast<double>(each.nodes) / lot.nodes;
+      pay_term(each.from_s, each.from_s + term, share * monthly / kMonthSpan, &MonthMoney::leased);
+    }
   }
 
   void hold(const Shipment& each) {
@@ -565,7 +583,7 @@ class Ledger {
       pay_evenly(each.from_s, until, usd_per_s, &MonthMoney::rented);
     } else if (lot.ordered.base_units() < end_s_) {
       // A reservation that is given back early is paid for its whole term.
-      pay_term(each.from_s, arrived(lot) + lot.term->base_units(), usd_per_s, &MonthMoney::rented);
+      pay_term(each.from_s, each.from_s + lot.term->base_units(), usd_per_s, &MonthMoney::rented);
     }
   }
 
@@ -625,6 +643,18 @@ double share_there(const Fleet& fleet, const Lot& lot) {
   return lot.taken_away / (lot.taken_away + fleet.returns);
 }
 
+void set_returns(Fleet& fleet, Seconds returns) {
+  fleet.returns = returns;
+  for (FleetStep& step : fleet.steps) step.away = 0;
+  for (const Shipment& each : shipments_of(fleet.spec)) {
+    for (FleetStep& step : fleet.steps) {
+      const double at = step.at.base_units();
+      if (at < each.from_s || at >= each.until_s) continue;
+      step.away += (1 - share_there(fleet, *each.lot)) * each.nodes;
+    }
+  }
+}
+
 int gpus_of(const Fleet& fleet, const Lot& lot) {
   return lot.kind ? lot.kind->gpus : fleet.gpus_per_node;
 }
@@ -635,12 +665,12 @@ std::vector<Shipment> shipments_of(const PurchaseSpec& spec) {
   std::vector<Shipment> out;
   for (const Lot& lot : spec.lots) {
     double until = lot.until ? lot.until->base_units() : INFINITY;
-    if (lot.term) until = std::min(until, arrived(lot) + lot.term->base_units());
     for (int i = 0; i < lot.shipments; ++i) {
       const int nodes = lot.nodes / lot.shipments + (i < lot.nodes % lot.shipments ? 1 : 0);
       const double from = (lot.ordered + lot.lead_time).base_units() +
                           lot.delivery.base_units() * (i + 1) / lot.shipments;
-      out.push_back({&lot, nodes, from, until});
+      const double ends = lot.term ? from + lot.term->base_units() : INFINITY;
+      out.push_back({&lot, nodes, from, std::min(until, ends)});
     }
   }
   return out;
@@ -740,12 +770,12 @@ int in_reserve(const FleetStep& step) { return step.nodes - step.apart - step.us
 
 }  // namespace
 
-FleetStep Fleet::fullest() const {
+FleetStep Fleet::fullest(Seconds run) const {
   const FleetStep* out = nullptr;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const FleetStep& step = steps[i];
-    if (step.speed > 0 && end_of_step(steps, i) > begins.base_units() &&
-        (out == nullptr || in_reserve(step) < in_reserve(*out))) {
+    const bool of_run = end_of_step(steps, i) > begins.base_units() && step.at < begins + run;
+    if (step.speed > 0 && of_run && (out == nullptr || in_reserve(step) < in_reserve(*out))) {
       out = &step;
     }
   }
@@ -753,7 +783,7 @@ FleetStep Fleet::fullest() const {
   return *out;
 }
 
-int Fleet::standing_by() const { return in_reserve(fullest()); }
+int Fleet::standing_by(Seconds run) const { return in_reserve(fullest(run)); }
 
 std::optional<InputProblem> excess_price(const Scenario& scenario) {
   if (!scenario.power) return std::nullopt;
@@ -921,9 +951,10 @@ std::vector<MonthMoney> further_money(const Fleet& fleet, Seconds run, const Mon
   for (std::size_t m = 0; m < before.size(); ++m) {
     known += before[m].spent() + before[m].interest;
     MonthMoney& month = out[m];
-    for (const auto part : {&MonthMoney::bought, &MonthMoney::leased, &MonthMoney::rented,
-                            &MonthMoney::energy, &MonthMoney::staff, &MonthMoney::interest,
-                            &MonthMoney::residual, &MonthMoney::terms_left, &MonthMoney::kwh}) {
+    for (const auto part :
+         {&MonthMoney::bought, &MonthMoney::leased, &MonthMoney::rented, &MonthMoney::energy,
+          &MonthMoney::staff, &MonthMoney::interest, &MonthMoney::residual, &MonthMoney::terms_left,
+          &MonthMoney::kwh, &MonthMoney::plants}) {
       month.*part -= before[m].*part;
     }
     const Seconds lasts = month.lasts - before[m].lasts;
@@ -945,9 +976,10 @@ std::vector<MonthMoney> further_money(const Fleet& fleet, Seconds run, const Mon
 MonthMoney sum_of(const std::vector<MonthMoney>& months) {
   MonthMoney out;
   for (const MonthMoney& month : months) {
-    for (const auto part : {&MonthMoney::bought, &MonthMoney::leased, &MonthMoney::rented,
-                            &MonthMoney::energy, &MonthMoney::staff, &MonthMoney::interest,
-                            &MonthMoney::residual, &MonthMoney::terms_left, &MonthMoney::kwh}) {
+    for (const auto part :
+         {&MonthMoney::bought, &MonthMoney::leased, &MonthMoney::rented, &MonthMoney::energy,
+          &MonthMoney::staff, &MonthMoney::interest, &MonthMoney::residual, &MonthMoney::terms_left,
+          &MonthMoney::kwh, &MonthMoney::plants}) {
       out.*part += month.*part;
     }
     out.nodes += month.nodes * month.lasts.base_units();

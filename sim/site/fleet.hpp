@@ -1,6 +1,7 @@
 /// The nodes that a run has from day to day, how fast it is on them, and what they cost by month.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,9 +29,16 @@ struct FleetStep {
   /// those that stand idle; 0 where all are of the scenario's kind.
   double more_work = 0, more_idle = 0;
   int used_gpus = 0;  ///< of the nodes that the job uses
+  int spot = 0;       ///< there or taken away, of spot lots whose nodes are taken away
+  /// Mean of those that are away: of `nodes`, and they draw nothing.
+  double away = 0;
 
   [[nodiscard]] double working() const { return used + more_work; }
-  [[nodiscard]] double standing() const { return nodes - used + more_idle; }
+  /// Less those that are away: a spare works in the place of each, or the job waits for it and
+  /// all others stand. Below 0 where the job has a place for all: a mean, over such waits too.
+  [[nodiscard]] double standing() const { return nodes - used + more_idle - away; }
+  /// Of the nodes that draw, the share whose energy is paid for by the kWh.
+  [[nodiscard]] double own_share() const { return nodes > away ? own / (nodes - away) : 0; }
 };
 
 /// A part of a lot, and the time that it is there, since the plan's start; until infinity: to its
@@ -51,7 +59,9 @@ struct Fleet {
   std::vector<std::string> kinds{};  ///< of node: the scenario's first
   Watts waiting_node;      ///< a node before the run begins; 0: the scenario has no "power"
   double usd_per_kwh = 0;  ///< mean of the tariff
-  /// Mean time until there is another node for one of a spot lot that was taken away.
+  double plants_usd = 0;   ///< price of the site's battery, path and cooling; 0: none is given
+  /// Mean time until there is another node for one of a spot lot that was taken away:
+  /// set_returns().
   Seconds returns{};
   std::vector<std::string> assumptions;
 
@@ -72,14 +82,17 @@ struct Fleet {
   [[nodiscard]] double used_gpu_hours(Seconds run) const;
   /// At once, from the moment that it begins.
   [[nodiscard]] int most_nodes() const;
-  /// While the job runs, when the fewest nodes have no place in it; and how many those are.
-  [[nodiscard]] FleetStep fullest() const;
-  [[nodiscard]] int standing_by() const;
+  /// In the first `run` after it began, while the job runs, when the fewest nodes have no place in
+  /// it; and how many those are.
+  [[nodiscard]] FleetStep fullest(Seconds run = Seconds{INFINITY}) const;
+  [[nodiscard]] int standing_by(Seconds run = Seconds{INFINITY}) const;
 };
 
 /// Share of the time that nodes of a spot lot are there: the mean long after the start; 1 of
 /// others.
 double share_there(const Fleet& fleet, const Lot& lot);
+/// With that Fleet::returns, and so many nodes away at each of its steps.
+void set_returns(Fleet& fleet, Seconds returns);
 int gpus_of(const Fleet& fleet, const Lot& lot);  ///< of one of its nodes
 /// When the last of it arrives, after the start of the plan.
 Seconds last_shipment(const Lot& lot);
@@ -114,14 +127,15 @@ Fleet begun_at(Fleet fleet, Seconds ready);
 /// A month of 1/12 of 365.25 days; below 0: money that comes back.
 struct MonthMoney {
   double bought = 0, leased = 0, rented = 0, energy = 0, staff = 0;
+  double plants = 0;      ///< bought too: Fleet::plants_usd, as the first machines come
   double kwh = 0;         ///< that `energy` pays for; rented machines have theirs in their price
   double interest = 0;    ///< on all that was spent before
-  double residual = 0;    ///< below 0: what machines that were bought are worth at the end
+  double residual = 0;    ///< below 0: what was bought is worth at the end
   double terms_left = 0;  ///< of leased and rented: of terms that go on after the plan's end
   double nodes = 0;       ///< mean that are there, while the plan lasts
   Seconds lasts;          ///< of the month, before the plan's end
 
-  [[nodiscard]] double spent() const { return bought + leased + rented + energy + staff; }
+  [[nodiscard]] double spent() const { return bought + plants + leased + rented + energy + staff; }
   [[nodiscard]] double usd() const { return spent() + interest + residual; }
 };
 

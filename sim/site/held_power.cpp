@@ -43,7 +43,7 @@ FleetEnergy fleet_energy(const Fleet& fleet, const NodeDraw& draw, Seconds run,
     out.energy += drawn;
     if (out.grams) *out.grams += kwh * prices.grams_per_kwh->at(at);
     if (there.own > 0) {
-      const double share = static_cast<double>(there.own) / there.nodes;
+      const double share = there.own_share();
       out.paid.push_back({.at = fleet.begins + at,
                           .usd = share * kwh * prices.usd_per_kwh.at(at),
                           .kwh = share * kwh});
@@ -79,8 +79,9 @@ HighestDraw highest_draw(const Fleet& fleet, Seconds run, const StepPower& held,
   for (std::size_t i = 0; i < fleet.steps.size(); ++i) {
     const FleetStep& step = fleet.steps[i];
     const bool over = i + 1 < fleet.steps.size() && fleet.steps[i + 1].at <= fleet.begins;
-    if (over || step.at >= ends || draw.of(step) <= out.level) continue;
-    out = {.level = draw.of(step), .busy = step.working() / nodes};
+    const Watts level = draw.of(step) + step.away * draw.idle;  // at times all are there
+    if (over || step.at >= ends || level <= out.level) continue;
+    out = {.level = level, .busy = step.working() / nodes};
   }
   return out;
 }

@@ -12,9 +12,8 @@ constexpr double kLotYear = 365.25 * 86'400, kLotMonth = kLotYear / 12;
 /// GPU-hours of a shipment that are paid for: of a reservation to its end, used or not.
 double paid_hours(const Fleet& fleet, const Shipment& each, double end_s) {
   const Lot& lot = *each.lot;
-  const double until = lot.terms == LotTerms::reserved
-                           ? (last_shipment(lot) + *lot.term).base_units()
-                           : std::min(each.until_s, end_s);
+  const double until = lot.terms == LotTerms::reserved ? each.from_s + lot.term->base_units()
+                                                       : std::min(each.until_s, end_s);
   const double length = std::max(0.0, until - each.from_s);
   return share_there(fleet, lot) * gpus_of(fleet, lot) * each.nodes * length / 3600;
 }
@@ -40,6 +39,7 @@ std::vector<LotPrice> lot_prices(const Fleet& fleet, Seconds run, const MoneyFac
   for (std::size_t i = 0; i < fleet.spec.lots.size(); ++i) {
     const Lot& lot = fleet.spec.lots[i];
     LotPrice price{.lot = lot, .arrives = last_shipment(lot)};
+    price.after_end = price.arrives.base_units() >= end_s;
     const bool ordered = lot.ordered.base_units() < end_s;
     const double years = lot.ordered.base_units() / kLotYear;
     if (lot.terms == LotTerms::buy || lot.terms == LotTerms::lease) {

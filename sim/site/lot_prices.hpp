@@ -22,6 +22,7 @@ struct LotPrice {
   double paid_usd = 0;
   double residual_usd = 0;  ///< below 0: what it is worth at the end, or when it goes
   Seconds arrives;          ///< the last of it, after the start of the plan
+  bool after_end = false;   ///< the last of it comes when the run is done
 };
 /// In the order of the lots; those that are ordered after the end cost nothing. Their paid_usd add
 /// up to what money_by_month() has as bought, leased and rented, and so do the residual values.

@@ -13,28 +13,6 @@ namespace {
 constexpr RunTime kBookHour = 3'600'000'000'000;
 constexpr double kJoulesPerKwh = 3.6e6;
 
-/// Power of all machines in a phase of the run. The site's state slows or pauses training.
-Watts machines_in(RunBucket bucket, const SiteState& state, const MachineLevels& levels) {
-  if (state.down) return {};
-  switch (bucket) {
-    case RunBucket::productive:
-    case RunBucket::degraded:
-    case RunBucket::lost:
-      return state.training;
-    case RunBucket::checkpoint:
-    case RunBucket::detection:
-      return std::min(state.machines.draw(levels.waiting),
-                      std::max(state.training, state.machines.draw(levels.starting)));
-    case RunBucket::restart:
-      return state.machines.draw(levels.starting);
-    case RunBucket::diagnosis:
-    case RunBucket::repair_wait:
-      return state.machines.draw(levels.idle);
-  }
-  assert(false && "every bucket is listed above");
-  return {};
-}
-
 bool trains(RunBucket bucket) {
   return bucket == RunBucket::productive || bucket == RunBucket::degraded ||
          bucket == RunBucket::lost;
@@ -44,7 +22,7 @@ bool trains(RunBucket bucket) {
 class BookKeeper {
  public:
   BookKeeper(const SitePlan& plan, const TrajectoryResult& run, std::uint32_t trajectory)
-      : plan_(plan), run_(run), clock_(plan, trajectory) {
+      : plan_(plan), run_(run), gives_back_(gives_back(plan)), clock_(plan, trajectory) {
     const auto hours = static_cast<std::size_t>((run.wall + kBookHour - 1) / kBookHour);
     out_.hours.resize(hours);
     if (plan.spec.battery) {
@@ -68,7 +46,7 @@ class BookKeeper {
   void walk() {
     std::size_t phase = 0;
     for (RunTime now = 0; now < run_.wall;) {
-      const SiteState state = clock_.at(now);
+      const SiteState state = clock_.at(now, stops_);
       const RunTime until = std::min(state.until, run_.wall);
       SiteHourBook& hour = out_.hours[static_cast<std::size_t>(state.hour)];
       hour.pue = state.pue;
@@ -81,7 +59,7 @@ class BookKeeper {
         const Seconds length = to_seconds(end - now);
         const RunBucket bucket = run_.phases[phase].bucket;
         hour.length += length;
-        const Watts machines = machines_in(bucket, state, plan_.levels);
+        const Watts machines = drawn_in(bucket, state, plan_.levels);
         hour.of.machines += machines * length;
         const Joules generated = state.generated * state.pue * machines * length;
         const double generated_kwh = generated.base_units() / kJoulesPerKwh;
@@ -95,7 +73,12 @@ class BookKeeper {
         meet_highest(bucket, state, machines);
         if (trains(bucket) && !state.down) meet_capping(state, length);
         if (trains(bucket) || state.down) add_lost(state, now, length, hour);
+        if (stands_still(bucket)) stops_.push_back({now, end, bucket});
         now = end;
+        // The job asks for its pace after a stop, and so do its books.
+        const bool over = stands_still(bucket) && end == next && end < until &&
+                          !stands_still(run_.phases[phase + 1].bucket);
+        if (over && gives_back_) break;
       }
     }
   }
@@ -121,9 +104,11 @@ class BookKeeper {
 
   void meet_highest(RunBucket bucket, const SiteState& state, Watts machines) {
     HighestDraw& highest = out_.power.highest;
-    if (state.pue * machines <= highest.level) return;
+    // Nodes that are away on average are all there at times.
+    const Watts all = machines + state.machines.away;
+    if (state.pue * all <= highest.level) return;
     const Watts working = machines - state.machines.standing;
-    highest.level = state.pue * machines;
+    highest.level = state.pue * all;
     highest.busy = 0;
     if (trains(bucket)) highest.busy = working / plan_.levels.training;
   }
@@ -218,6 +203,8 @@ class BookKeeper {
 
   const SitePlan& plan_;
   const TrajectoryResult& run_;
+  bool gives_back_;
+  std::vector<RunStop> stops_;  ///< until now
   SiteClock clock_;
   Joules stored_;
   SiteBooks out_;
@@ -270,7 +257,7 @@ std::vector<EnergyPayment> energy_payments(const SitePlan& plan, const SiteBooks
     for (; h < books.hours.size() && at + books.hours[h].length / 2 < end; ++h) {
       const SiteHourBook& hour = books.hours[h];
       const FleetStep there = fleet.at(to_run_time(at - fleet.begins));
-      const double share = there.nodes > 0 ? static_cast<double>(there.own) / there.nodes : 0;
+      const double share = there.own_share();
       out.push_back({.at = at,
                      .usd = share * hour.of.energy_usd,
                      .kwh = share * hour.of.imported.base_units() / kJoulesPerKwh});

@@ -1,6 +1,7 @@
 #include "sim/site/site_clock.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -23,6 +24,33 @@ Joules capacity_of(const BatterySpec& battery) {
 }
 
 }  // namespace
+
+Watts drawn_in(RunBucket bucket, const SiteState& state, const MachineLevels& levels) {
+  if (state.down) return {};
+  switch (bucket) {
+    case RunBucket::productive:
+    case RunBucket::degraded:
+    case RunBucket::lost:
+      return state.training;
+    case RunBucket::checkpoint:
+    case RunBucket::detection:
+      return std::min(state.machines.draw(levels.waiting),
+                      std::max(state.training, state.machines.draw(levels.starting)));
+    case RunBucket::restart:
+      return state.machines.draw(levels.starting);
+    case RunBucket::diagnosis:
+    case RunBucket::repair_wait:
+      return state.machines.draw(levels.idle);
+  }
+  assert(false && "every bucket is listed above");
+  return {};
+}
+
+bool gives_back(const SitePlan& plan) {
+  return plan.spec.battery && std::ranges::any_of(plan.spec.hours, [](const SiteHour& hour) {
+           return std::isfinite(hour.limit.base_units());
+         });
+}
 
 Watts renewable_power(const SiteSpec& spec, const SiteHour& hour) {
   return hour.solar * spec.solar + hour.wind * spec.wind;
@@ -138,7 +166,39 @@ void SiteClock::aim_battery() {
   aims_.emplace_back(hour_, lowest_shaved(plan_, hour_, stored_));
 }
 
-/// Plans the hour as if the job trained through it, by the plants as they are at its start.
+/// What the site draws until a moment of this hour. A stop counts as what its phase draws with all
+/// that the plan lets it, however often the clock is asked within it: two callers agree.
+void SiteClock::count_until(RunTime to, std::span<const RunStop> stops) {
+  const auto drawn = [&](Watts machines, RunTime from, RunTime until) {
+    return pue_ * machines * to_seconds(until - from);
+  };
+  const Watts training = down_ ? Watts{} : training_;
+  for (; next_stop_ < stops.size() && stops[next_stop_].begin < to; ++next_stop_) {
+    const RunStop& stop = stops[next_stop_];
+    const RunTime begin = std::max(counted_, stop.begin);
+    const RunTime end = std::max(begin, std::min(to, stop.end));
+    SiteState state;
+    state.machines = machines_;
+    state.training = machines_.draw(plan_.levels.training);
+    used_ += drawn(training, counted_, begin);
+    used_ += drawn(drawn_in(stop.bucket, state, plan_.levels), begin, end);
+    counted_ = end;
+    if (stop.end > to || next_stop_ + 1 == stops.size()) break;  // it may go on
+  }
+  used_ += drawn(training, counted_, to);
+  counted_ = to;
+}
+
+/// Books what the battery gave and took by what was drawn, as the site's books do.
+void SiteClock::end_hour(std::span<const RunStop> stops) {
+  if (!plan_.spec.battery) return;
+  count_until((hour_ + 1) * kHourTicks, stops);
+  const BatteryFlow flow =
+      dispatched(plan_, hour_, used_ / kWholeHour, stored_, kWholeHour, shave_above(hour_));
+  stored_ = stored_after(plan_, stored_, flow);
+}
+
+/// What the hour has, with the battery as it is at its start.
 void SiteClock::begin_hour() {
   ++hour_;
   aim_battery();
@@ -149,13 +209,12 @@ void SiteClock::begin_hour() {
   pue_ = power_usage_effectiveness(plan_.facility, outside);
   const bool wet = plan_.spec.cooling && plan_.spec.cooling->sink == HeatSink::wet;
   sink_ = wet ? wet_bulb_celsius(outside, hour.humidity) : outside;
-  const double share = coolest_share();
-  const Watts demand =
-      pue_ * machines_.draw(share < 0 ? plan_.levels.starting : plan_.table.at(share).it);
-  const BatteryFlow flow =
-      dispatched(plan_, hour_, demand, stored_, kWholeHour, shave_above(hour_));
-  stored_ = stored_after(plan_, stored_, flow);
-  supply_ = hour.limit + renewable_power(plan_.spec, hour) + (flow.out - flow.in) / kWholeHour;
+  supply_ = hour.limit + renewable_power(plan_.spec, hour);
+  if (!plan_.spec.battery) return;
+  supply_ += std::min(plan_.spec.battery->power, stored_ / kWholeHour);
+  budget_ = supply_ * kWholeHour;
+  used_ = {};
+  counted_ = hour_ * kHourTicks;
 }
 
 double SiteClock::coolant_at(Watts it) const {
@@ -261,8 +320,20 @@ void SiteClock::ramp_up(SiteState& state, RunTime now) {
   state.speed -= lower;
 }
 
-SiteState SiteClock::at(RunTime now) {
-  while (hour_ < now / kHourTicks) begin_hour();
+SiteState SiteClock::at(RunTime now, std::span<const RunStop> stops) {
+  while (hour_ < now / kHourTicks) {
+    if (hour_ >= 0) end_hour(stops);
+    begin_hour();
+  }
+  if (plan_.spec.battery && now > counted_) {
+    count_until(now, stops);
+    // A limit is one of the hour's mean; at no moment does the battery give more than its power,
+    // nor the grid less than its limit, whatever was drawn above it.
+    const SiteHour& hour = plan_.hour(hour_);
+    const Watts grid = hour.limit + renewable_power(plan_.spec, hour);
+    const Seconds left = to_seconds((hour_ + 1) * kHourTicks - now);
+    supply_ = std::clamp((budget_ - used_) / left, grid, grid + plan_.spec.battery->power);
+  }
   SiteState state;
   state.until = (hour_ + 1) * kHourTicks;
   state.hour = hour_;
@@ -294,6 +365,8 @@ SiteState SiteClock::at(RunTime now) {
   state.until = state.until == 0 ? std::min(until, now + 1) : until;
   ramp_up(state, now);
   if (plan_.spec.cooling && !state.down) state.coolant = coolant_at(state.training);
+  training_ = state.training;
+  down_ = state.down;
   return state;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -38,6 +40,12 @@ struct SiteState {
   FuelRates fuel;        ///< of these
 };
 
+/// What all machines draw in a phase of the run. The site's state slows or pauses training.
+Watts drawn_in(RunBucket bucket, const SiteState& state, const MachineLevels& levels);
+
+/// Whether what a stop saves of the battery is given back afterwards: it has one, and a limit.
+bool gives_back(const SitePlan& plan);
+
 /// Energy into and out of a battery in an hour, at its terminals.
 struct BatteryFlow {
   Joules in, out;
@@ -57,13 +65,16 @@ Watts lowest_shaved(const SitePlan& plan, std::int64_t first, Joules stored);
 /// What sun and wind give in an hour.
 Watts renewable_power(const SiteSpec& spec, const SiteHour& hour);
 
-/// One trajectory of the site: a function of (plan, trajectory). The battery is planned as if the
-/// job trained all the time, so that what it promises is there. Times of calls rise.
+/// One trajectory of the site: a function of (plan, trajectory, stops of the job). The battery goes
+/// by what the job has drawn, checkpoints counted as training, so that what it promises is there:
+/// what a stop saves in an hour of a limit, the rest of the hour and later ones can have. Times of
+/// calls rise.
 class SiteClock {
  public:
   SiteClock(const SitePlan& plan, std::uint32_t trajectory);
 
-  SiteState at(RunTime now);
+  /// `stops`: of the job until `now`, rising; those of earlier calls first.
+  SiteState at(RunTime now, std::span<const RunStop> stops = {});
   /// Of the path, until the last call of at().
   [[nodiscard]] const StandbyRecord& standby() const { return path_.record(); }
   /// Above which the battery stands in, in an hour that at() has been asked about; infinite: it
@@ -72,6 +83,8 @@ class SiteClock {
 
  private:
   void begin_hour();
+  void end_hour(std::span<const RunStop> stops);
+  void count_until(RunTime to, std::span<const RunStop> stops);
   void aim_battery();
   [[nodiscard]] double coolest_share()
       const;  ///< of the cards' limit; below 0: not even the lowest
@@ -88,8 +101,14 @@ class SiteClock {
   std::int64_t hour_ = -1;
   double pue_ = 1, sink_ = 20;
   SiteMachines machines_;
-  Watts supply_;  ///< grid, renewables and battery together, this hour
-  Joules stored_;
+  Watts supply_;   ///< grid, renewables and battery together, from now to the hour's end
+  Joules budget_;  ///< the same, of the whole hour
+  Joules used_;    ///< of it, until counted_
+  RunTime counted_ = 0;
+  std::size_t next_stop_ = 0;  ///< that is not wholly counted
+  Watts training_;             ///< as the last state says
+  bool down_ = false;          ///< the same
+  Joules stored_;              ///< as this hour begins
   /// Of the battery, from which hour on; where it finds the lowest for each month.
   std::vector<std::pair<std::int64_t, Watts>> aims_;
   int nodes_down_ = 0;

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <span>
 #include <string_view>
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/power/site_power.hpp"
+#include "sim/power/run_power.hpp"
+#include "sim/run/campaign_work.hpp"
 #include "sim/site/averaging_store.hpp"
 #include "sim/site/power_path.hpp"
 #include "sim/site/site_clock.hpp"
@@ -42,14 +45,15 @@ Joules store_for(const StepPower& power, Seconds window, double ramp) {
   return store_to_average(power.facility, shortest_average(power.facility, window, ramp));
 }
 
+/// `power` has the reserve in it, a share of the job's nodes.
 RampVerdict ramp_of(const Scenario& scenario, const SiteSpec& spec, const StepReport& step,
-                    const StepPower& power, const MachineLevels& levels) {
+                    const StepPower& power, double reserve, const MachineLevels& levels) {
   RampVerdict out{.step_w_per_s = power.ramp_w_per_s, .store = {}, .start = {}};
   if (!spec.ramp_w_per_s) return out;
   out.store = store_for(power, scenario.power->ramp_window, *spec.ramp_w_per_s);
   const Watts rise = std::max(Watts{}, power.pue * (levels.training - levels.starting));
   out.start = Seconds{rise.base_units() / *spec.ramp_w_per_s};
-  out.ways = smoothing_ways(scenario, step, power, *spec.ramp_w_per_s);
+  out.ways = smoothing_ways(scenario, step, power, reserve, *spec.ramp_w_per_s);
   return out;
 }
 
@@ -158,13 +162,22 @@ void add_spot_modes(const PurchaseSpec& spec, Seconds begins, CampaignPlan& plan
   }
 }
 
-[[noreturn]] void refuse_spares(const Scenario& scenario, const Fleet& fleet, int hot) {
-  const FleetStep tightest = fleet.fullest();
-  fail(scenario, "/run/spares/hot", std::to_string(hot),
-       fmt::format(
-           "at most {}, the nodes of run.purchase.lots that the job has no place for: of {} "
-           "that are there on day {:g} it runs on {}",
-           fleet.standing_by(), tightest.nodes, tightest.at.base_units() / 86'400, tightest.used));
+/// How long a run takes at the most, as far as its spares are concerned: lots that come or go later
+/// are none of its own. Assumed: less than twice what its failures let expect.
+Seconds longest_run(const Campaign& campaign, const Fleet& fleet) {
+  if (campaign.horizon > 0) return to_seconds(campaign.horizon);
+  return fleet.soonest(2 * Seconds{expected_work(campaign).wall_s});
+}
+
+[[noreturn]] void refuse_spares(const Scenario& scenario, const Fleet& fleet, Seconds run,
+                                int hot) {
+  const FleetStep tightest = fleet.fullest(run);
+  fail(
+      scenario, "/run/spares/hot", std::to_string(hot),
+      fmt::format("at most {}, the nodes of run.purchase.lots that the job has no place for: of {} "
+                  "that are there on day {:g} it runs on {}",
+                  fleet.standing_by(run), tightest.nodes, tightest.at.base_units() / 86'400,
+                  tightest.used));
 }
 
 /// Takes nodes of the lots that the job cannot use as hot spares. A run without spares of its own
@@ -172,8 +185,9 @@ void add_spot_modes(const PurchaseSpec& spec, Seconds begins, CampaignPlan& plan
 void take_spares_from_lots(const Scenario& scenario, const Fleet& fleet, LotSpares mode,
                            CampaignPlan& plan) {
   SpareSpec& spares = plan.campaign.spares;
-  const int wanted = reserved_nodes(spares), idle = fleet.standing_by();
-  if (wanted > idle && mode == LotSpares::exactly) refuse_spares(scenario, fleet, wanted);
+  const Seconds run = longest_run(plan.campaign, fleet);
+  const int wanted = reserved_nodes(spares), idle = fleet.standing_by(run);
+  if (wanted > idle && mode == LotSpares::exactly) refuse_spares(scenario, fleet, run, wanted);
   if (wanted <= idle && (spares.hot > 0 || idle == 0)) return;
   spares.hot = idle;
   std::erase_if(plan.assumptions,
@@ -193,8 +207,10 @@ SiteMachines SitePlan::machines(const FleetStep& there) const {
   const double all = nodes + reserved;
   const double working = static_cast<double>(there.used) / nodes;
   // Every step has at least the reserve that belongs to its working nodes.
-  const double standing = std::max(0.0, there.nodes - working * all) + there.more_idle;
-  return {.working = there.working() / nodes, .standing = standing / all * levels.idle};
+  const double standing = std::max(0.0, there.nodes - working * all) + there.more_idle - there.away;
+  const Watts idle = 1 / all * levels.idle;
+  return {
+      .working = there.working() / nodes, .standing = standing * idle, .away = there.away * idle};
 }
 
 PathDemand SitePlan::path_demand(RunTime now) const {
@@ -274,6 +290,18 @@ double highest_pue(const SitePlan& plan) {
 
 }  // namespace
 
+double plants_usd(const SiteSpec&) { return 0; }
+
+CostReport with_plants(CostReport cost, double usd, const CostSpec& prices, const Usage& usage) {
+  constexpr double kYear = 365.25 * 86'400;
+  cost.capital.building_usd += usd;
+  cost.building_usd += usd * usage.time.base_units() / (prices.years * kYear * prices.utilisation);
+  if (usage.tokens > 0) cost.usd_per_trillion_tokens = cost.total_usd() / usage.tokens * 1e12;
+  const double eflop = usage.model_flops.base_units() * 1e-18;
+  if (eflop > 0) cost.usd_per_eflop = cost.total_usd() / eflop;
+  return cost;
+}
+
 std::string unpriced_words(const SitePlan& plan, const CostSpec& cost) {
   std::vector<std::string_view> parts;
   if (plan.spec.battery) parts.emplace_back("battery");
@@ -282,7 +310,9 @@ std::string unpriced_words(const SitePlan& plan, const CostSpec& cost) {
                             [](const PowerPart& part) { return part.generator.has_value(); })) {
       parts.emplace_back("generators");
     }
-    if (plan.spec.cooling) parts.emplace_back("cooling plant");
+    if (plan.spec.cooling) {
+      parts.emplace_back("cooling plant");
+    }
   }
   if (parts.empty()) return {};
   std::string out = "run.site: the ";
@@ -304,24 +334,23 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,
   const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
   const StepPower bare = step_power(scenario, step);
   const double pue = bare.pue;
-  const Watts spares =
-      reserved / static_cast<double>(scenario.nodes) * bare.levels.idle.facility / pue;
+  const double reserve = reserved / static_cast<double>(scenario.nodes);
+  const Watts spares = reserve * bare.levels.idle.facility / pue;
   const auto machines = [&](const PowerLevel& level) { return level.facility / pue + spares; };
   std::vector<PacePoint> points = pace_table(scenario).points();
   for (PacePoint& point : points) point.it += spares;
-  SitePlan out{
-      .spec = spec,
-      .facility = of.facility,
-      .outside_celsius = of.outside_celsius,
-      .usd_per_kwh = of.cost.usd_per_kwh,
-      .grams_per_kwh = of.cost.grams_per_kwh,
-      .table = PaceTable(std::move(points)),
-      .levels = {},
-      .nodes = scenario.nodes,
-      .reserved = reserved,
-      .gpu_nameplate = (1 + reserved / static_cast<double>(scenario.nodes)) * bare.gpu_nameplate,
-      .ramp = {},
-      .assumptions = {}};
+  SitePlan out{.spec = spec,
+               .facility = of.facility,
+               .outside_celsius = of.outside_celsius,
+               .usd_per_kwh = of.cost.usd_per_kwh,
+               .grams_per_kwh = of.cost.grams_per_kwh,
+               .table = PaceTable(std::move(points)),
+               .levels = {},
+               .nodes = scenario.nodes,
+               .reserved = reserved,
+               .gpu_nameplate = (1 + reserve) * bare.gpu_nameplate,
+               .ramp = {},
+               .assumptions = {}};
   out.levels = {.training = out.table.full().it,
                 .waiting = machines(bare.levels.waiting),
                 .starting = machines(bare.levels.starting),
@@ -333,7 +362,7 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,
   out.spec.seed = run.seed;
   out.fleet = std::move(fleet);
   check_path(scenario, spec, out.most_nodes(), out.fleet != nullptr);
-  out.ramp = ramp_of(scenario, spec, step, bare, out.levels);
+  out.ramp = ramp_of(scenario, spec, step, with_reserve(bare, reserve), reserve, out.levels);
   tell_assumptions(out, out.assumptions);
   if (std::string words = unpriced_words(out, of.cost); !words.empty()) {
     out.assumptions.push_back(std::move(words));
@@ -357,10 +386,12 @@ std::function<PaceLaw(std::uint32_t)> site_pace(std::shared_ptr<const SitePlan> 
   return [site = std::move(site), fleet = std::move(fleet)](std::uint32_t trajectory) -> PaceLaw {
     std::optional<SiteClock> clock;
     if (site) clock.emplace(*site, trajectory);
-    return [site, fleet, clock](RunTime now) mutable {
+    const bool back = site && gives_back(*site);
+    return [site, fleet, clock, back](RunTime now, std::span<const RunStop> stops) mutable {
       SitePace out = fleet ? fleet->pace(now) : SitePace{};
       if (!clock) return out;
-      const SiteState state = clock->at(now);
+      const SiteState state = clock->at(now, stops);
+      out.gives_back = back;
       out.until = std::min(out.until, state.until);
       out.speed *= state.speed;
       out.down = state.down;
@@ -400,7 +431,8 @@ SitedCampaign plan_sited(const RunWork& work, const RunSpec& run, LotSpares spar
     require_lots_for(
         scenario, *fleet, campaign.work,
         campaign.horizon > 0 ? std::optional(to_seconds(campaign.horizon)) : std::nullopt);
-    fleet->returns = campaign.spares.repair;
+    set_returns(*fleet, campaign.spares.repair);
+    if (run.site) fleet->plants_usd = plants_usd(*run.site);
     if (run.site && run.site->priced) fleet->usd_per_kwh = mean_tariff(*run.site);
     assumptions.insert(assumptions.end(), fleet->assumptions.begin(), fleet->assumptions.end());
     add_spot_modes(*run.purchase, fleet->begins, out.plan);

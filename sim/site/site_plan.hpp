@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/power/cost.hpp"
 #include "models/power/hourly.hpp"
 #include "models/spec/specs.hpp"
 #include "sim/power/step_power.hpp"
@@ -33,6 +34,7 @@ struct SiteMachines {
   double working =
       1;  ///< nodes that the job runs on, over all of its own; the reserve goes with them
   Watts standing{};  ///< what the others that are there draw idle, without what cools them
+  Watts away{};      ///< of spot nodes that are taken away, taken from `standing` on average
 
   /// All of them, while the whole job would draw so much.
   [[nodiscard]] Watts draw(Watts whole) const { return working * whole + standing; }
@@ -95,6 +97,11 @@ struct SitePlan {
   [[nodiscard]] std::optional<double> grams(std::int64_t number) const;
 };
 
+/// Price of the site's battery, of the units of its path and of its cooling plant: their prices by
+/// energy, capacity and heat. What says no price costs nothing.
+double plants_usd(const SiteSpec& spec);
+/// The cost of a run at a site whose plants cost so much: they go with the building.
+CostReport with_plants(CostReport cost, double usd, const CostSpec& prices, const Usage& usage);
 /// What stands at the site and has no price of its own; empty: nothing. A price of the building has
 /// power and cooling in it, and so have prices of lots.
 std::string unpriced_words(const SitePlan& plan, const CostSpec& cost);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <string>
 
+#include "sim/power/run_power.hpp"
 #include "sim/scenario/stagger.hpp"
 #include "sim/site/averaging_store.hpp"
 #include "sim/step/step.hpp"
@@ -36,12 +37,13 @@ SmoothingWay with_store(const Scenario& scenario, const StepPower& power, double
 
 /// The lowest floor.
 SmoothingWay with_floor(const Scenario& scenario, const StepReport& step, const StepPower& power,
-                        double ramp) {
+                        double reserve, double ramp) {
   Scenario changed = scenario;
   Watts& floor = changed.power->smoothing.floor;
   const auto at = [&](Watts watts) {
     floor = watts;
-    SmoothingWay out = way_of("floor", "cards burn up to a floor", step_power(changed, step));
+    SmoothingWay out = way_of("floor", "cards burn up to a floor",
+                              with_reserve(step_power(changed, step), reserve));
     out.floor = watts;
     out.keeps = out.ramp_w_per_s <= ramp;
     return out;
@@ -70,7 +72,8 @@ SmoothingWay with_slower_ramps(const StepPower& power, double ramp) {
 }
 
 /// The shortest of some spreads, each half of the one before.
-SmoothingWay with_stagger(const Scenario& scenario, const StepPower& power, double ramp) {
+SmoothingWay with_stagger(const Scenario& scenario, const StepPower& power, double reserve,
+                          double ramp) {
   Scenario changed = scenario;
   StaggerSpec& stagger = changed.power->smoothing.stagger;
   stagger.groups = std::min(kMostStairs, most_stagger_groups(scenario.job.parallelism));
@@ -79,8 +82,8 @@ SmoothingWay with_stagger(const Scenario& scenario, const StepPower& power, doub
   for (int i = 0; i < kSpreads; ++i, over /= 2) {
     stagger.over = Seconds{over};
     const StepReport step = simulate_step(changed, {.record_timeline = true, .keep_actors = true});
-    SmoothingWay tried =
-        way_of("stagger", "replicas begin one group after the other", step_power(changed, step));
+    SmoothingWay tried = way_of("stagger", "replicas begin one group after the other",
+                                with_reserve(step_power(changed, step), reserve));
     tried.over = stagger.over;
     tried.groups = stagger.groups;
     tried.keeps = tried.ramp_w_per_s <= ramp;
@@ -104,18 +107,19 @@ std::string smoothing_words(const SmoothingWay& way) {
 }
 
 std::vector<SmoothingWay> smoothing_ways(const Scenario& scenario, const StepReport& step,
-                                         const StepPower& power, double ramp_w_per_s) {
+                                         const StepPower& power, double reserve,
+                                         double ramp_w_per_s) {
   SmoothingWay now = way_of("none", "as it is", power);
   now.keeps = now.ramp_w_per_s <= ramp_w_per_s;
   std::vector<SmoothingWay> out{now};
   if (now.keeps) return out;
   out.push_back(with_store(scenario, power, ramp_w_per_s));
-  out.push_back(with_floor(scenario, step, power, ramp_w_per_s));
+  out.push_back(with_floor(scenario, step, power, reserve, ramp_w_per_s));
   out.push_back(with_slower_ramps(power, ramp_w_per_s));
   const SmoothingSpec& smoothing = scenario.power->smoothing;
   if (smoothing.stagger.over <= Seconds{} && smoothing.ramp_w_per_s <= 0 &&
       !stagger_problem(scenario)) {
-    out.push_back(with_stagger(scenario, power, ramp_w_per_s));
+    out.push_back(with_stagger(scenario, power, reserve, ramp_w_per_s));
   }
   return out;
 }

@@ -31,8 +31,10 @@ struct SmoothingWay {
 std::string smoothing_words(const SmoothingWay& way);
 
 /// As it is; a store, a floor, slower ramps, staggered replicas. `step` and `power` are the
-/// scenario's, which has "power". Staggering is left out where it cannot be: stagger_problem().
+/// scenario's, which has "power"; `power` with idle nodes beside it, `reserve` of the job's own.
+/// Staggering is left out where it cannot be: stagger_problem().
 std::vector<SmoothingWay> smoothing_ways(const Scenario& scenario, const StepReport& step,
-                                         const StepPower& power, double ramp_w_per_s);
+                                         const StepPower& power, double reserve,
+                                         double ramp_w_per_s);
 
 }  // namespace lockstep

@@ -37,6 +37,8 @@ TEST_CASE("parse_quantity: what people write becomes base units") {
   CHECK(value("54.0 days", Dimension::time) == 54 * 86400);
   CHECK(value("1 day", Dimension::time) == 86400);
   CHECK(value("2 weeks", Dimension::time) == 14 * 86400);
+  CHECK(value("6 months", Dimension::time) == test::near(182.625 * 86400));  // half of 365.25 days
+  CHECK(value("1 month", Dimension::time) == test::near(30.4375 * 86400));
   CHECK(value("1.5 hours", Dimension::time) == 5400);
   CHECK(value("90minutes", Dimension::time) == 5400);
   CHECK(value("700 W", Dimension::power) == 700);

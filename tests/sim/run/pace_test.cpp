@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 #include <numeric>
+#include <span>
+#include <vector>
 
 #include "sim/run/trajectory.hpp"
 
@@ -17,7 +19,9 @@ Campaign paced(const std::function<SitePace(RunTime)>& law) {
                        .detects_hang = Seconds{10},
                        .diagnoses = Seconds{20},
                        .restarts = Seconds{300}};
-  campaign.pace = [law](std::uint32_t) -> PaceLaw { return law; };
+  campaign.pace = [law](std::uint32_t) -> PaceLaw {
+    return [law](RunTime now, std::span<const RunStop>) { return law(now); };
+  };
   return campaign;
 }
 RunTime hours_ticks(double hours) { return to_run_time(Seconds{hours * kOneHour}); }
@@ -81,8 +85,9 @@ TEST_CASE("pace: full pace from hour to hour changes nothing at all") {
   plain.modes = {{.name = "node", .components = 50, .mean_time = Seconds{100 * kOneHour}}};
   Campaign hourly = plain;
   hourly.pace = [](std::uint32_t) -> PaceLaw {
-    return
-        [](RunTime now) { return SitePace{.until = (now / hours_ticks(1) + 1) * hours_ticks(1)}; };
+    return [](RunTime now, std::span<const RunStop>) {
+      return SitePace{.until = (now / hours_ticks(1) + 1) * hours_ticks(1)};
+    };
   };
   for (std::uint32_t number = 0; number < 20; ++number) {
     const TrajectoryResult a = run_trajectory(plain, number), b = run_trajectory(hourly, number);
@@ -90,6 +95,39 @@ TEST_CASE("pace: full pace from hour to hour changes nothing at all") {
     CHECK(a.buckets == b.buckets);
     CHECK(a.checkpoints == b.checkpoints);
   }
+}
+
+TEST_CASE(
+    "pace: where a stop's savings are given back, it is asked for after each, with all stops") {
+  struct Asked {
+    RunTime now;
+    std::vector<RunStop> stops;
+  };
+  const auto asked_of = [](bool gives_back) {
+    std::vector<Asked> asked;
+    Campaign campaign = paced({});
+    campaign.modes = {{.name = "crash", .scope = FailureScope::process}};
+    campaign.log = {{hours_ticks(2.5), 0}, {hours_ticks(5.5), 0}};
+    campaign.pace = [&](std::uint32_t) -> PaceLaw {
+      return [&](RunTime now, std::span<const RunStop> stops) {
+        asked.push_back({now, {stops.begin(), stops.end()}});
+        return SitePace{.until = hours_ticks(100), .gives_back = gives_back};
+      };
+    };
+    (void)run_trajectory(campaign, 0);
+    return asked;
+  };
+  CHECK(asked_of(false).size() == 1);
+  const std::vector<Asked> asked = asked_of(true);
+  REQUIRE(asked.size() == 3);
+  // 10 s to detect, 20 s to diagnose, five minutes to restart.
+  CHECK(asked[1].now == hours_ticks(2.5) + to_run_time(Seconds{330}));
+  REQUIRE(asked[1].stops.size() == 3);
+  CHECK(asked[1].stops[0].begin == hours_ticks(2.5));
+  CHECK(asked[1].stops[0].bucket == RunBucket::detection);
+  CHECK(asked[1].stops[2].bucket == RunBucket::restart);
+  CHECK(asked[1].stops[2].end == asked[1].now);
+  CHECK(asked[2].stops.size() == 6);
 }
 
 }  // namespace lockstep

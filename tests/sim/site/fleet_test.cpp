@@ -127,6 +127,13 @@ TEST_CASE("fleet: the run begins when its data is there, on the lots of that day
     {"name": "b", "terms": "on_demand", "nodes": 10, "ordered": "18 d", "usd_per_gpu_hour": 1}])");
   CHECK(plan_fleet(eight_nodes(), more).standing_by() == 0);
   CHECK(plan_fleet(eight_nodes(), more, days(20)).standing_by() == 2);
+  // Nor is one that comes or goes when the run is done.
+  const Fleet ten = plan_fleet(eight_nodes(), purchase_of(R"("lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 10, "usd_per_gpu_hour": 1, "until": "50 d"},
+    {"name": "b", "terms": "on_demand", "nodes": 8, "ordered": "50 d", "usd_per_gpu_hour": 1}])"));
+  CHECK(ten.standing_by(days(50)) == 2);
+  CHECK(ten.standing_by(Seconds{days(50).base_units() + 1}) == 0);
+  CHECK(ten.standing_by() == 0);
 }
 
 TEST_CASE(
@@ -485,6 +492,83 @@ TEST_CASE("lot prices: price times amount is what months have, whatever the term
   CHECK(lots[2].paid_usd == doctest::Approx(sum.leased).epsilon(1e-9));
   CHECK(paid(3, 6) == doctest::Approx(sum.rented).epsilon(1e-9));
   CHECK(lots[0].residual_usd + lots[1].residual_usd == doctest::Approx(sum.residual).epsilon(1e-9));
+}
+
+TEST_CASE("money: a lease is paid for from each shipment's arrival on, and the sum is the same") {
+  // Half of eight nodes on day 60.875, the others on day 121.75: the second and the fourth month.
+  const auto lease = [](const std::string& more) {
+    return R"("interest": 0.12, "lots": [{"name": "a", "terms": "lease", "nodes": 8,
+      "usd_per_node": 1000, "term": "365.25 d", )" +
+           more + "}]";
+  };
+  const PurchaseSpec spec = purchase_of(lease(R"("delivery": "121.75 d", "shipments": 2)"));
+  const double run = 3 * 365.25;
+  const std::vector<MonthMoney> months = money_by_month(fleet_of(spec), days(run));
+  const double sum =
+      sum_of(money_by_month(fleet_of(purchase_of(lease(R"("delivery": "0 d")"))), days(run)))
+          .leased;
+  CHECK(sum_of(months).leased == doctest::Approx(sum).epsilon(1e-12));
+  const double monthly = sum / 12;
+  CHECK(months[1].leased == doctest::Approx(0));
+  CHECK(months[2].leased == doctest::Approx(monthly / 2));
+  CHECK(months[4].leased == doctest::Approx(monthly));
+  CHECK(months[14].leased == doctest::Approx(monthly / 2));
+  CHECK(months[16].leased == doctest::Approx(0));
+  CHECK(sum_of(months).terms_left == doctest::Approx(0));
+  // What is left of both terms when the run is done: 11 months of the first, 12 less 0 days.
+  const MonthMoney early = sum_of(money_by_month(fleet_of(spec), days(91.3125)));
+  CHECK(early.leased == doctest::Approx(sum).epsilon(1e-12));
+  CHECK(early.terms_left == doctest::Approx(11 * monthly / 2 + 12 * monthly / 2));
+  // Each shipment goes when its own term is over.
+  const std::vector<Shipment> shipments = shipments_of(spec);
+  REQUIRE(shipments.size() == 2);
+  for (const Shipment& each : shipments) {
+    CHECK((each.until_s - each.from_s) / kADay == doctest::Approx(365.25));
+  }
+}
+
+TEST_CASE("lot prices: a reservation's shipments are paid for a term each, and late lots say so") {
+  const PurchaseSpec spec = purchase_of(R"("lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1},
+    {"name": "b", "terms": "reserved", "nodes": 4, "delivery": "20 d", "shipments": 2,
+     "usd_per_gpu_hour": 2, "term": "100 d"},
+    {"name": "c", "terms": "buy", "nodes": 4, "usd_per_node": 1000, "lead_time": "60 d"}])");
+  const Fleet fleet = fleet_of(spec);
+  const std::vector<LotPrice> lots = lot_prices(fleet, days(50));
+  CHECK(lots[1].gpu_hours == doctest::Approx(4 * 8 * 24 * 100.0));
+  CHECK(lots[1].paid_usd + lots[0].paid_usd ==
+        doctest::Approx(sum_of(money_by_month(fleet, days(50))).rented).epsilon(1e-12));
+  CHECK_FALSE(lots[0].after_end);
+  CHECK_FALSE(lots[1].after_end);
+  CHECK(lots[2].after_end);
+  CHECK_FALSE(lot_prices(fleet, days(61))[2].after_end);
+}
+
+TEST_CASE("fleet: nodes that are taken away are away as often as their closed form says") {
+  Fleet fleet = plan_fleet(eight_nodes(), purchase_of(R"("lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1},
+    {"name": "b", "terms": "spot", "nodes": 6, "usd_per_gpu_hour": 1, "taken_away": "10 d",
+     "ordered": "5 d", "until": "20 d"}])"));
+  set_returns(fleet, days(2));
+  REQUIRE(fleet.steps.size() == 3);
+  CHECK(fleet.steps[0].away == 0);
+  CHECK(fleet.steps[1].away == doctest::Approx(6 * 2 / 12.0));
+  CHECK(fleet.steps[1].standing() == doctest::Approx(6 - 1));
+  CHECK(fleet.steps[2].away == 0);
+}
+
+TEST_CASE("money: a site's plants are paid for as the first machines come, and lose value") {
+  Fleet fleet = fleet_of(purchase_of(R"("interest": 0.08, "lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 0, "ordered": "73.05 d"}])"));
+  fleet.steps[0].at = fleet.begins = days(73.05);
+  fleet.plants_usd = 1000;
+  const std::vector<MonthMoney> months = money_by_month(fleet, days(365.25), {.price = 1.5});
+  const MonthMoney sum = sum_of(months);
+  CHECK(months[2].plants == doctest::Approx(1500));
+  CHECK(sum.plants == doctest::Approx(1500));
+  CHECK(sum.residual == doctest::Approx(-750));
+  CHECK(sum.interest == doctest::Approx(1500 * 0.08));
+  CHECK(sum.usd() == doctest::Approx(1500 - 750 + 120));
 }
 
 }  // namespace lockstep

@@ -47,6 +47,13 @@ TEST_CASE("fleet_energy: each hour at its own tariff, for the share of the nodes
   CHECK(took.grams.value() == doctest::Approx(100 * (2.5 * 250 + 1.5 * 1000)));
   CHECK(took.usd() == doctest::Approx(50 * (0.1 + 0.2 + 0.5 * 0.4) + 800 * (0.5 * 0.4 + 0.1)));
   CHECK(took.paid.front().at == fleet.begins);
+  // Of the 100, 20 are away on average: the others stand for 80 of the energy's shares.
+  Fleet spot = fleet;
+  spot.steps[1].used = 60;
+  spot.steps[1].away = 20;
+  const FleetEnergy there = fleet_energy(spot, draw, Seconds{4 * kHour}, prices);
+  CHECK(there.energy.base_units() / kKwh == doctest::Approx(2.5 * 250 + 1.5 * (600 + 20)));
+  CHECK(there.usd() == doctest::Approx(50 * (0.1 + 0.2 + 0.5 * 0.4) + 620 * (0.5 * 0.4 + 0.1)));
   // Rented machines have it in their price.
   for (FleetStep& step : fleet.steps) step.own = 0;
   const FleetEnergy rented = fleet_energy(fleet, draw, Seconds{4 * kHour}, prices);

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "models/site/plant.hpp"
+#include "sim/run/trajectory.hpp"
 #include "sim/site/power_path.hpp"
+#include "sim/site/site_clock.hpp"
 #include "tests/sim/site/hand_made_site.hpp"
 
 namespace lockstep {
@@ -420,6 +422,113 @@ TEST_CASE("battery: a peak is shaved to no less than a limit of the grid lets be
   CHECK(books.lost[static_cast<std::size_t>(SiteBound::grid)] < 5e-6);
   // The ten other hours share what is left of it.
   CHECK(books.months[0].peak.base_units() == doctest::Approx(1e6 * (kWanted - 3.0 / 10)));
+}
+
+namespace {
+
+/// From three to five the grid gives 9.5 of the 12.5 MW: a battery of 5 MWh covers 3 MW of the
+/// first hour, and has 2 MWh for the second.
+SitePlan two_short_hours() {
+  SitePlan plan = hand_made_site();
+  plan.spec.battery = BatterySpec{
+      .energy_mwh = 5, .power = Watts{4e6}, .efficiency = 0.8, .charge_power = Watts{1}};
+  for (const std::size_t h : {3UL, 4UL}) plan.spec.hours[h].limit = Watts{9.5e6};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("battery: what a stop saves in an hour of a limit, the rest of the hour has") {
+  // Three minutes of an idle 1.25 MW from 4:12 on. The hour has 11.5 MWh: 2.3 are used until then,
+  // 0.0625 meanwhile, and what is left lets 9.1375 MWh / 0.75 h = 12.18 MW be drawn.
+  const SitePlan plan = two_short_hours();
+  const TrajectoryResult run = run_of_phases({{0, RunBucket::productive},
+                                              {at_hour(4.2), RunBucket::diagnosis},
+                                              {at_hour(4.25), RunBucket::productive}},
+                                             at_hour(5));
+  const SiteBooks books = site_books(plan, run, 0);
+  CHECK(mwh(books.hours[3].of.battery_out) == doctest::Approx(3));
+  CHECK(mwh(books.hours[4].of.facility) == doctest::Approx(11.5).epsilon(1e-9));
+  CHECK(mwh(books.hours[4].of.imported) == doctest::Approx(9.5).epsilon(1e-9));
+  CHECK(std::abs(mwh(*books.battery_end)) < 1e-9);
+  // Lost: as much as the power that cards lack, a quarter of the speed for each 2.5 MW of the site.
+  const double lost = 3600 * (0.2 * 1.0 + 0.75 * (12.5 - 9.1375 / 0.75)) / 2.5 * 0.25;
+  CHECK(books.lost[static_cast<std::size_t>(SiteBound::grid)] == doctest::Approx(lost));
+}
+
+TEST_CASE("battery: what a stop saves in one hour, the next one has; never above its power") {
+  // A stop of half an hour saves 0.5 h x 11.25 MW, so that the first hour needs no battery; then
+  // the second has all 5 MWh, of which it needs 3.
+  const SitePlan plan = two_short_hours();
+  const TrajectoryResult run = run_of_phases({{0, RunBucket::productive},
+                                              {at_hour(3), RunBucket::diagnosis},
+                                              {at_hour(3.5), RunBucket::productive}},
+                                             at_hour(5));
+  const SiteBooks books = site_books(plan, run, 0);
+  CHECK(mwh(books.hours[3].of.battery_out) == doctest::Approx(0));
+  CHECK(mwh(books.hours[4].of.battery_out) == doctest::Approx(3));
+  CHECK(books.lost[static_cast<std::size_t>(SiteBound::grid)] == doctest::Approx(0));
+  // However much of an hour's energy is left, no more than grid and battery together give: 8.5 MW.
+  SitePlan narrow = two_short_hours();
+  narrow.spec.battery->power = Watts{1e6};
+  narrow.spec.hours[4].limit = Watts{7.5e6};
+  SiteClock clock(narrow, 0);
+  (void)clock.at(at_hour(4));
+  const std::vector<RunStop> stops{{at_hour(4), at_hour(4.5), RunBucket::repair_wait}};
+  const SiteState after = clock.at(at_hour(4.5), stops);
+  CHECK(1.25 * after.training.base_units() == doctest::Approx(8.5e6));
+}
+
+TEST_CASE("battery: a run's pace and its books give back the same") {
+  const auto plan = std::make_shared<const SitePlan>(two_short_hours());
+  Campaign campaign;
+  campaign.work = Seconds{9 * 3600.0};
+  campaign.modes = {{.name = "crash", .components = 1}};
+  campaign.recovery = {.detects_crash = Seconds{10},
+                       .detects_hang = Seconds{10},
+                       .diagnoses = Seconds{120},
+                       .restarts = Seconds{60}};
+  campaign.tiers = {{.name = "s", .interval = Seconds{1800}}};
+  campaign.pace = site_pace(plan, {});
+  for (const std::vector<double>& at :
+       {std::vector<double>{}, {3.3}, {4.2}, {4.2, 4.7}, {2.99}, {3.98}, {4.99}, {3.2, 3.5, 4.4}}) {
+    CAPTURE(at.size());
+    campaign.log.clear();
+    for (const double hour : at) campaign.log.push_back({at_hour(hour), 0});
+    const TrajectoryResult run = run_trajectory(campaign, 0, RunDetail::timeline);
+    const SiteBooks books = site_books(*plan, run, 0);
+    double lost = 0;
+    for (const double by : books.lost) lost += by;
+    CHECK(std::abs(lost - to_seconds(run.site_slowed).base_units()) < 1e-3);
+    for (const SiteHourBook& hour : books.hours) check_balance(hour.of);
+    CHECK(books.sum.short_of.base_units() < 1);
+    CHECK(*books.battery_end >= Joules{});
+  }
+}
+
+TEST_CASE("books: spot nodes that are away draw nothing, and no share of the energy is theirs") {
+  // Of 100 nodes 80 work; 40 are spot nodes, which a tenth of the time are away.
+  Fleet fleet{.spec = {},
+              .steps = {{.at = Seconds{}, .nodes = 100, .used = 80, .own = 60, .speed = 1}},
+              .begins = {},
+              .gpus_per_node = 8,
+              .waiting_node = {},
+              .usd_per_kwh = 0,
+              .assumptions = {}};
+  SitePlan plan = hand_made_site();
+  plan.nodes = 80;
+  const auto books_of = [&](double away) {
+    fleet.steps[0].away = away;
+    plan.fleet = std::make_shared<const Fleet>(fleet);
+    return site_books(plan, training_for(10), 0);
+  };
+  const SiteBooks all = books_of(0), less = books_of(4);
+  // 1 MW idle is of 80 nodes.
+  CHECK(mwh(all.sum.machines) == doctest::Approx(10 * (10 + 20 / 80.0)));
+  CHECK(mwh(less.sum.machines) == doctest::Approx(10 * (10 + 16 / 80.0)));
+  CHECK(less.power.highest.level == all.power.highest.level);  // at times all are there
+  CHECK(energy_payments(plan, less).front().usd ==
+        doctest::Approx(60.0 / 96 * less.hours[0].of.energy_usd));
 }
 
 }  // namespace lockstep

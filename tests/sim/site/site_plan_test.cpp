@@ -107,7 +107,7 @@ TEST_CASE("site plan: lots are there from the plan's start, the job once its dat
   REQUIRE(sited.plan.data);
   CHECK(sited.fleet->begins == sited.plan.data->begins);
   CHECK(sited.plan.data->begins.base_units() == doctest::Approx(3 * 86'400 + 50));
-  CHECK(sited.plan.campaign.pace(0)(0).speed == 1);
+  CHECK(sited.plan.campaign.pace(0)(0, {}).speed == 1);
   const Seconds day{86'400};
   const SitedCampaign moved = plan_sited(*file.job, *file.run, LotSpares::exactly, day);
   CHECK(moved.fleet->begins == day + moved.plan.data->begins);
@@ -355,6 +355,18 @@ TEST_CASE("smoothing: each way keeps to the ramp, and costs what it has to") {
   CHECK(ways[3].step > now.step);
   CHECK(ways[4].name == "stagger");
   CHECK(same(ways[4].step, now.step + ways[4].over.value()));
+  // The step as it is takes what the run's power says, hot spares included.
+  const ScenarioFile spare = sited_file(R"("spares": {"hot": 2}, "site": {"ramp_mw_per_s": 0.1})");
+  const SitedCampaign with = plan_sited(*spare.job, *spare.run);
+  const StepReport step = simulate_step(*spare.job, {.record_timeline = true, .keep_actors = true});
+  const StepPower held = with_reserve(step_power(*spare.job, step), 2.0 / 8);
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    CAPTURE(ways[i].name);
+    // Two idle nodes more, all the time that the step takes.
+    const Joules idle = 2.0 / 10 * held.levels.idle.facility * ways[i].step;
+    CHECK(same(with.site->ramp.ways[i].energy, ways[i].energy + idle));
+  }
+  CHECK(same(with.site->ramp.ways[0].energy, held.energy()));
   // Nothing to do where the step keeps to it; nothing to tell without a limit.
   const ScenarioFile wide = sited_file(R"("site": {"ramp_mw_per_s": 1000})");
   CHECK(plan_sited(*wide.job, *wide.run).site->ramp.ways.size() == 1);

@@ -139,6 +139,7 @@ TEST_CASE("formulas: below the first level too, an expression of the inputs is t
   for (const ScenarioAnswer& answer :
        {explained_answer("power/llama3-405b-16k-power.json"),
         explained_answer("gpt3-175b-selene.json"), explained_answer("site/cloud-then-own.json"),
+        explained_answer("site/curtailment-two-hours.json", {"run.duration=2 d"}),
         explained_answer("queue/slurm-recorded.json"),
         explained_answer("queue/burst-to-cloud.json", {"queue.until=2 d"}),
         explained_answer("serving/llama3-70b-h100-chat.json", {"serving.load.requests=500"}),

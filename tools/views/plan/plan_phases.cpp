@@ -176,6 +176,12 @@ const FieldTable<MonthMoney>& lot_month_fields() {
                [](const Of& m) { return m.nodes; })
           .add("bought_usd", Better::less, "Money for nodes that are bought.",
                [](const Of& m) { return m.bought; })
+          .add("plants_usd", Better::less,
+               "Money for the site's battery, the units of its path and its cooling, where they "
+               "have prices.",
+               [](const Of& m) -> std::optional<double> {
+                 return m.plants != 0 ? std::optional(m.plants) : std::nullopt;
+               })
           .add("leased_usd", Better::less, "Money for leases.",
                [](const Of& m) { return m.leased; })
           .add("rented_usd", Better::less, "Money for rent.", [](const Of& m) { return m.rented; })
@@ -185,7 +191,7 @@ const FieldTable<MonthMoney>& lot_month_fields() {
           .add("interest_usd", Better::less, "Interest on all that was spent before.",
                [](const Of& m) { return m.interest; })
           .add("residual_usd", Better::less,
-               "Below 0: what machines that were bought are worth at the end.",
+               "Below 0: what machines and plants that were bought are worth at the end.",
                [](const Of& m) { return m.residual; })
           .add("usd", Better::less, "All of that.", [](const Of& m) { return m.usd(); });
   return fields;

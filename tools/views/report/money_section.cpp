@@ -24,14 +24,14 @@ struct PagePart {
   const char *name, *title;
   double MonthMoney::* part;
 };
-constexpr std::array kPageParts{
-    PagePart{"machines bought", "Machines bought", &MonthMoney::bought},
-    PagePart{"leases", "Leases", &MonthMoney::leased},
-    PagePart{"rent", "Rent", &MonthMoney::rented},
-    PagePart{"energy", "Energy", &MonthMoney::energy},
-    PagePart{"staff", "Staff", &MonthMoney::staff},
-    PagePart{"interest", "Interest", &MonthMoney::interest},
-    PagePart{"residual value", "Residual value", &MonthMoney::residual}};
+constexpr std::array kPageParts{PagePart{"machines bought", "Machines bought", &MonthMoney::bought},
+                                PagePart{"leases", "Leases", &MonthMoney::leased},
+                                PagePart{"rent", "Rent", &MonthMoney::rented},
+                                PagePart{"energy", "Energy", &MonthMoney::energy},
+                                PagePart{"staff", "Staff", &MonthMoney::staff},
+                                PagePart{"interest", "Interest", &MonthMoney::interest},
+                                PagePart{"residual value", "Residual value", &MonthMoney::residual},
+                                PagePart{"plants", "Plants of the site", &MonthMoney::plants}};
 
 /// Bars by month, and the sum so far as a line.
 json money_options(const std::vector<MonthMoney>& months) {
@@ -80,7 +80,7 @@ json money_options(const std::vector<MonthMoney>& months) {
           {"series", series}};
 }
 
-PageTable machines_table(const Fleet& fleet) {
+PageTable machines_table(const Fleet& fleet, const std::vector<FleetStep>& steps) {
   PageTable table{.columns = {{.title = "From day", .numeric = true},
                               {.title = "Nodes", .numeric = true},
                               {.title = "Used", .numeric = true},
@@ -88,7 +88,7 @@ PageTable machines_table(const Fleet& fleet) {
                   .rows = {}};
   const bool unlike = fleet.kinds.size() > 1;
   if (unlike) table.columns.push_back({.title = "Of kind"});
-  for (const FleetStep& step : fleet.steps) {
+  for (const FleetStep& step : steps) {
     const double day = step.at.base_units() / 86'400;
     table.rows.push_back(
         {PageCell::number(significant(day), day),
@@ -125,7 +125,7 @@ PageTable lots_page_table(const std::vector<LotPrice>& lots) {
     const bool by_node = lot.lot.terms == LotTerms::buy || lot.lot.terms == LotTerms::lease;
     table.rows.push_back(
         {PageCell::text(lot.lot.name), PageCell::text(terms),
-         PageCell::number(significant(day), day),
+         PageCell::number(lot_arrival_words(lot), day),
          PageCell::number(lot_price_words(lot), by_node ? lot.usd_per_node : lot.usd_per_gpu_hour),
          PageCell::number(lot_amount_words(lot), by_node ? lot.lot.nodes : lot.gpu_hours),
          PageCell::number(signed_usd(lot.paid_usd), lot.paid_usd)});
@@ -188,7 +188,11 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPri
                                 "month"});
   }
   page.figures(figures);
-  page.table(machines_table(fleet));
+  const std::vector<FleetStep> steps = steps_within(fleet, lots, months);
+  page.table(machines_table(fleet, steps));
+  if (const std::string later = later_steps_words(fleet, steps.size()); !later.empty()) {
+    page.paragraph(escaped("L" + later.substr(1) + "."));
+  }
   if (!lots.empty()) page.table(lots_page_table(lots));
   if (const std::string energy = energy_price_words(sum); !energy.empty()) {
     page.paragraph(escaped("E" + energy.substr(1) + "."));

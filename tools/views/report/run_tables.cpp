@@ -71,6 +71,7 @@ PageTable bill_table(const CostReport& cost, bool owned, bool highest_hours) {
 PageTable lots_table(const MonthMoney& sum) {
   using Part = std::pair<const char*, double MonthMoney::*>;
   constexpr std::array kParts{Part{"Machines bought", &MonthMoney::bought},
+                              Part{"Plants of the site", &MonthMoney::plants},
                               Part{"Leases", &MonthMoney::leased},
                               Part{"Rent", &MonthMoney::rented},
                               Part{"Energy", &MonthMoney::energy},

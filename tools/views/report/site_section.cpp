@@ -440,6 +440,11 @@ void add_smoothing(Page& page, const CampaignResult& result) {
                                                 : "no, this is the best")});
   }
   page.table(table);
+  if (plan.ramp.start > Seconds{}) {
+    std::string words = restart_ramp_words(plan);
+    words[0] = static_cast<char>(std::toupper(words[0]));
+    page.paragraph(escaped(words + "."));
+  }
   if (!ways.back().keeps && ways.back().over) {
     page.paragraph(escaped(
         "Begun one after the other, replicas still sum gradients, update and exchange weights at "

@@ -79,4 +79,12 @@ std::vector<std::string> battery_words(const SiteAnswer& site) {
   return out;
 }
 
+std::string restart_ramp_words(const SitePlan& plan) {
+  return fmt::format(
+      "each restart takes {} longer, half of a start of {} at the ramp; that is in the time of "
+      "restarts",
+      duration_text((plan.ramp.start / 2).base_units()),
+      duration_text(plan.ramp.start.base_units()));
+}
+
 }  // namespace lockstep

@@ -249,6 +249,8 @@ std::string smoothing_lines(const CampaignResult& result) {
             : fmt::format(": not enough, {} MW/s at best", significant(way.ramp_w_per_s * 1e-6));
     out += labelled_line("", kCampaignLabels, text);
   }
+  if (plan.ramp.start > Seconds{})
+    out += labelled_line("", kCampaignLabels, restart_ramp_words(plan));
   return out;
 }
 

@@ -11,12 +11,14 @@
 namespace lockstep {
 namespace {
 
+constexpr double kPlanDay = 86'400;
+
 using MoneyPart = std::pair<const char*, double MonthMoney::*>;
 constexpr std::array kMoneyParts{
-    MoneyPart{"bought", &MonthMoney::bought},    MoneyPart{"leased", &MonthMoney::leased},
-    MoneyPart{"rented", &MonthMoney::rented},    MoneyPart{"energy", &MonthMoney::energy},
-    MoneyPart{"staff", &MonthMoney::staff},      MoneyPart{"interest", &MonthMoney::interest},
-    MoneyPart{"residual", &MonthMoney::residual}};
+    MoneyPart{"bought", &MonthMoney::bought},     MoneyPart{"plants", &MonthMoney::plants},
+    MoneyPart{"leased", &MonthMoney::leased},     MoneyPart{"rented", &MonthMoney::rented},
+    MoneyPart{"energy", &MonthMoney::energy},     MoneyPart{"staff", &MonthMoney::staff},
+    MoneyPart{"interest", &MonthMoney::interest}, MoneyPart{"residual", &MonthMoney::residual}};
 
 std::string usd_cell(double usd) {
   if (usd == 0) return "-";
@@ -44,9 +46,9 @@ std::string lots_table(const std::vector<LotPrice>& lots, const TextStyle& style
   for (const LotPrice& lot : lots) {
     std::string terms(kLotTerms[static_cast<std::size_t>(lot.lot.terms)]);
     std::ranges::replace(terms, '_', ' ');
-    std::vector<std::string> row{
-        lot.lot.name,         std::move(terms),      significant(lot.arrives.base_units() / 86'400),
-        lot_price_words(lot), lot_amount_words(lot), usd_cell(lot.paid_usd)};
+    std::vector<std::string> row{lot.lot.name,           std::move(terms),
+                                 lot_arrival_words(lot), lot_price_words(lot),
+                                 lot_amount_words(lot),  usd_cell(lot.paid_usd)};
     if (sold) row.push_back(usd_cell(-lot.residual_usd));
     table.add(std::move(row));
   }
@@ -59,6 +61,26 @@ std::string lot_price_words(const LotPrice& lot) {
   if (lot.lot.terms == LotTerms::buy) return usd_digits(lot.usd_per_node) + " USD a node";
   if (lot.lot.terms == LotTerms::lease) return usd_digits(lot.usd_per_month) + " USD a month";
   return usd_digits(lot.usd_per_gpu_hour) + " USD a GPU-hour";
+}
+
+std::string lot_arrival_words(const LotPrice& lot) {
+  return significant(lot.arrives.base_units() / kPlanDay) +
+         (lot.after_end ? ", after the end" : "");
+}
+
+std::vector<FleetStep> steps_within(const Fleet& fleet, const std::vector<LotPrice>& lots,
+                                    const std::vector<MonthMoney>& months) {
+  std::vector<FleetStep> out = fleet.steps;
+  if (lots.empty()) return out;
+  const Seconds end = sum_of(months).lasts;
+  std::erase_if(out, [&](const FleetStep& step) { return step.at >= end; });
+  return out;
+}
+
+std::string later_steps_words(const Fleet& fleet, std::size_t shown) {
+  if (shown >= fleet.steps.size()) return {};
+  return fmt::format("lots still come or go on day {}, after the end: left out",
+                     significant(fleet.steps[shown].at.base_units() / kPlanDay));
 }
 
 std::string lot_amount_words(const LotPrice& lot) {
@@ -80,7 +102,9 @@ std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
   std::vector<TextTable::Column> heads{{"machines, from day"}, {"nodes"}, {"used"}, {"speed"}};
   if (unlike) heads.push_back({"of kind", TextTable::Align::left});
   TextTable machines(heads);
-  for (const FleetStep& step : fleet.steps) {
+  const std::vector<FleetStep> steps = steps_within(fleet, lots, months);
+  const std::string later = later_steps_words(fleet, steps.size());
+  for (const FleetStep& step : steps) {
     std::vector<std::string> row{
         significant(step.at.base_units() / 86'400), grouped(static_cast<double>(step.nodes)),
         grouped(static_cast<double>(step.used)), fmt::format("{:.1f} %", 100 * step.speed)};
@@ -117,7 +141,8 @@ std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
                 compact(sum.terms_left))
           : "";
   const std::string energy = energy_price_words(sum);
-  return machines.text(style) + "\n" + lots_table(lots, style) + table.text(style) +
+  return machines.text(style) + (later.empty() ? "" : later + "\n") + "\n" +
+         lots_table(lots, style) + table.text(style) +
          (energy.empty() ? "" : "\n" + energy + "\n") + terms;
 }
 

@@ -11,6 +11,13 @@ namespace lockstep {
 
 /// "330,000 USD a node", "2.5 USD a GPU-hour": with the digits that a reader needs who multiplies.
 std::string lot_price_words(const LotPrice& lot);
+/// From which day on all of it is there: "182"; "182, after the end".
+std::string lot_arrival_words(const LotPrice& lot);
+/// Machines until the plan's end; all where `lots` are none, whose months begin with a later phase.
+std::vector<FleetStep> steps_within(const Fleet& fleet, const std::vector<LotPrice>& lots,
+                                    const std::vector<MonthMoney>& months);
+/// "lots still come or go on day 300, after the end: left out"; empty where all are shown.
+std::string later_steps_words(const Fleet& fleet, std::size_t shown);
 /// What it is multiplied with: "132 nodes", "1,257,984 GPU-hours".
 std::string lot_amount_words(const LotPrice& lot);
 /// "energy: 12,345 MWh at 0.07 USD per kWh on average"; empty: none is paid for.
