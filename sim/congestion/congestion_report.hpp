@@ -30,7 +30,7 @@ struct TransferCongestion {
   double done_share = 1;
   [[nodiscard]] double slowdown() const { return slowdown_of(mean_s, alone_s, done_share); }
   double stalled_s = 0;          ///< of mean_s: waited for a way, a link of it being dead
-  std::int32_t worst_link = -1;  ///< into CongestionReport::links: held it back longest; -1: none
+  std::int32_t worst_link = -1;  ///< into CongestionReport::links: cost it most time; -1: none
                                  ///< of the fabric (its own pace)
   double worst_link_share = 0;   ///< of the transfer's time that this link held it back
   /// A dead link cost it more than any full one.
