@@ -24,6 +24,7 @@ constexpr int kMostWeatherSeed = 2'000'000'000;
 constexpr std::size_t kMostParts = 200, kMostWindows = 100, kMostFeeding = 16, kMostLoopStages = 8;
 constexpr Interval kSitePower{0, 1e12, true};
 constexpr Interval kUnitTime{1, 1e12};
+constexpr Interval kPlantUsd{0, 1e6};
 constexpr Interval kRepairTime{1, 1e9};
 constexpr std::string_view kWhatTime = "a time like 2026-07-01T00:00";
 
@@ -125,6 +126,10 @@ void declare_battery(const DeclaredMembers& member, BatterySpec& out) {
   member.optional("shave_peak", out.shave_lowest,
                   "The same above the lowest power that it can hold over each calendar month, if "
                   "the job trains all the time: for demand_usd_per_kw_month. Default: false");
+  member.optional("usd_per_kwh", out.usd_per_kwh, kPlantUsd,
+                  "Price of its cells, by the energy that it gives when full; default: nothing");
+  member.optional("usd_per_kw", out.usd_per_kw, kPlantUsd,
+                  "Price of its inverters, by its power; default: nothing");
   const JsonCursor* from = member.object();
   if (from != nullptr && out.shave_above && out.shave_lowest) {
     from->at("shave_peak").fail("false beside shave_above: it finds what that says");
@@ -183,6 +188,8 @@ void declare_cooling(const DeclaredMembers& member, CoolingPlant& out) {
                   "Coolant up to which cards keep their limit; default: 35");
   member.optional("slowdown_celsius", law.slowdown_celsius, Interval{50, 120},
                   "Of a chip, at which it slows itself down; default: 87");
+  member.optional("usd_per_kw", out.usd_per_kw, kPlantUsd,
+                  "Price of its units, by unit_heat; default: nothing");
   member.optional("cycles", out.cycles, Interval{1, 100, true},
                   "Of concentration of the water; default: 4");
   member.optional(
@@ -238,6 +245,9 @@ void check_part(const JsonCursor& at, const WrittenPart& written) {
   if (part.oversubscription > 0 && part.carries == PathLoad::site) {
     at.at("carries").fail(R"("machines" beside "oversubscription", which counts nodes alone)");
   }
+  if (part.usd_per_kw > 0 && part.capacity <= Watts{}) {
+    at.at("usd_per_kw").fail("none without \"capacity\", whose price it is");
+  }
   if (!part.generator) return;
   if (!written.from.empty()) at.at("from").fail("nothing, as a generator is fed by no other part");
   if (part.bridge > Seconds{})
@@ -262,6 +272,8 @@ void declare_part(const DeclaredMembers& member, WrittenPart& out) {
   member.optional("nodes", out.part.nodes, 0, 10'000'000, "Fed by each unit; default: none");
   member.optional("bridge", out.part.bridge, Interval{1, 1e7},
                   "That a unit's batteries carry its capacity, and less for longer; default: none");
+  member.optional("usd_per_kw", out.part.usd_per_kw, kPlantUsd,
+                  "Price of its units, by their capacity, with their batteries; default: nothing");
   member.optional("generator", out.part.generator,
                   "Its units stand by, and start when nodes lose power", declare_generator);
   member.optional("carries", out.part.carries, kPathLoads,

@@ -38,6 +38,7 @@ struct BatterySpec {
   /// `lowest` above the lowest power that it can hold over each month.
   std::optional<Watts> shave_above{};
   bool shave_lowest = false;
+  double usd_per_kwh = 0, usd_per_kw = 0;  ///< its price, by energy and by power
 
   [[nodiscard]] bool shaves() const { return shave_above || shave_lowest; }
 };
@@ -51,7 +52,8 @@ struct CoolingPlant {
   CoolingLaw law;
   std::vector<CoolingStage> loop{};  ///< behind it, in this order
   HeatSink sink = HeatSink::dry;
-  double cycles = 4;  ///< of concentration of the water that evaporates
+  double cycles = 4;      ///< of concentration of the water that evaporates
+  double usd_per_kw = 0;  ///< price of its units, by the heat that they carry
 };
 
 /// What goes through a part of the way that power takes.
@@ -73,7 +75,8 @@ struct PowerPart {
   double oversubscription = 0;
   /// Into SiteSpec::path, of parts before this one: any of them can feed it. Empty: from outside.
   std::vector<std::size_t> from;
-  int nodes = 0;  ///< fed by each unit; 0: it feeds other parts
+  int nodes = 0;          ///< fed by each unit; 0: it feeds other parts
+  double usd_per_kw = 0;  ///< price of its units, by their capacity
   /// That a unit's batteries carry its capacity (IEC 62040-3's stored energy time at rated load);
   /// 0: it has none.
   Seconds bridge{};

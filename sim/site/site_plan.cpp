@@ -290,7 +290,24 @@ double highest_pue(const SitePlan& plan) {
 
 }  // namespace
 
-double plants_usd(const SiteSpec&) { return 0; }
+double plants_usd(const SiteSpec& spec) {
+  constexpr double kKilo = 1e3;
+  double out = 0;
+  if (spec.battery) {
+    out += spec.battery->usd_per_kwh * spec.battery->energy_mwh * kKilo +
+           spec.battery->usd_per_kw * spec.battery->power.base_units() / kKilo;
+  }
+  for (const PowerPart& part : spec.path) {
+    // A planned part has as capacity what it leaves to machines.
+    const Watts of_unit = part.over_machines * part.capacity;
+    out += part.usd_per_kw * part.bank.units * of_unit.base_units() / kKilo;
+  }
+  if (spec.cooling) {
+    out += spec.cooling->usd_per_kw * spec.cooling->bank.units *
+           spec.cooling->law.unit_heat.base_units() / kKilo;
+  }
+  return out;
+}
 
 CostReport with_plants(CostReport cost, double usd, const CostSpec& prices, const Usage& usage) {
   constexpr double kYear = 365.25 * 86'400;
@@ -304,13 +321,15 @@ CostReport with_plants(CostReport cost, double usd, const CostSpec& prices, cons
 
 std::string unpriced_words(const SitePlan& plan, const CostSpec& cost) {
   std::vector<std::string_view> parts;
-  if (plan.spec.battery) parts.emplace_back("battery");
+  const auto priced = [](const BatterySpec& of) { return of.usd_per_kwh > 0 || of.usd_per_kw > 0; };
+  if (plan.spec.battery && !priced(*plan.spec.battery)) parts.emplace_back("battery");
   if (cost.usd_per_facility_w <= 0 && !plan.fleet) {
-    if (std::ranges::any_of(plan.spec.path,
-                            [](const PowerPart& part) { return part.generator.has_value(); })) {
+    if (std::ranges::any_of(plan.spec.path, [](const PowerPart& part) {
+          return part.generator.has_value() && part.usd_per_kw <= 0;
+        })) {
       parts.emplace_back("generators");
     }
-    if (plan.spec.cooling) {
+    if (plan.spec.cooling && plan.spec.cooling->usd_per_kw <= 0) {
       parts.emplace_back("cooling plant");
     }
   }

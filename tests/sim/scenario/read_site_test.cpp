@@ -185,4 +185,18 @@ TEST_CASE("site: a mistake in the file of hours names the key, the row and its l
         "0 to 1,000,000");
 }
 
+TEST_CASE("site: what plants cost is given by energy, power and heat, and needs a capacity") {
+  const SiteSpec site = site_of(
+      R"("battery": {"energy_mwh": 10, "power": "8 MW", "usd_per_kwh": 200, "usd_per_kw": 100},
+         "cooling": {"units": 5, "unit_heat": "4 MW", "usd_per_kw": 150},
+         "path": [{"name": "line", "capacity": "12 MW", "nodes": 1, "usd_per_kw": 50}])");
+  CHECK(site.battery->usd_per_kwh == 200);
+  CHECK(site.battery->usd_per_kw == 100);
+  CHECK(site.cooling->usd_per_kw == 150);
+  CHECK(site.path[0].usd_per_kw == 50);
+  CHECK(problem_of_site(R"("path": [{"name": "a", "nodes": 1, "usd_per_kw": 50}])") ==
+        "t.json#/site/path/0/usd_per_kw: found 50; allowed: none without \"capacity\", whose price "
+        "it is");
+}
+
 }  // namespace lockstep

@@ -531,4 +531,46 @@ TEST_CASE("books: spot nodes that are away draw nothing, and no share of the ene
         doctest::Approx(60.0 / 96 * less.hours[0].of.energy_usd));
 }
 
+TEST_CASE("plants: prices by energy, capacity and heat, written off as the building is") {
+  SiteSpec spec;
+  CHECK(plants_usd(spec) == 0);
+  // 10 MWh at 200 a kWh and 8 MW at 100 a kW; two lines of 12 MW at 50 and three generators of
+  // 5 MW at 400; five chillers of 4 MW of heat at 150.
+  spec.battery = BatterySpec{.energy_mwh = 10, .power = Watts{8e6}};
+  spec.battery->usd_per_kwh = 200;
+  spec.battery->usd_per_kw = 100;
+  PowerPart lines, generators;
+  lines.bank.units = 2;
+  lines.capacity = Watts{10e6};  // that it leaves to machines, at a PUE of 1.2
+  lines.over_machines = 1.2;
+  lines.usd_per_kw = 50;
+  generators.bank.units = 3;
+  generators.capacity = Watts{5e6};
+  generators.usd_per_kw = 400;
+  spec.path = {lines, generators};
+  spec.cooling.emplace();
+  spec.cooling->bank.units = 5;
+  spec.cooling->law.unit_heat = Watts{4e6};
+  spec.cooling->usd_per_kw = 150;
+  const double usd = 2e6 + 0.8e6 + 1.2e6 + 6e6 + 3e6;
+  CHECK(plants_usd(spec) == doctest::Approx(usd).epsilon(1e-12));
+  // A tenth of a year, of five that are half used: a 25th of it.
+  CostSpec prices;
+  prices.years = 5;
+  prices.utilisation = 0.5;
+  const Usage usage{.time = Seconds{0.1 * 365.25 * 86'400},
+                    .energy = {},
+                    .tokens = 2e12,
+                    .model_flops = Flops{1e18}};
+  CostReport before;
+  before.building_usd = 1e6;
+  before.capital.building_usd = 5e6;
+  const CostReport cost = with_plants(before, usd, prices, usage);
+  CHECK(cost.capital.building_usd == doctest::Approx(5e6 + usd));
+  CHECK(cost.building_usd == doctest::Approx(1e6 + usd / 25));
+  CHECK(cost.total_usd() - before.total_usd() == doctest::Approx(usd / 25));
+  CHECK(cost.usd_per_trillion_tokens == doctest::Approx((1e6 + usd / 25) / 2));
+  CHECK(cost.usd_per_eflop == doctest::Approx(1e6 + usd / 25));
+}
+
 }  // namespace lockstep
