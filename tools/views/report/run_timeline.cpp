@@ -18,6 +18,7 @@
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
 #include "tools/views/report/run_bins.hpp"
+#include "tools/views/report/run_words.hpp"
 
 namespace lockstep {
 namespace {
