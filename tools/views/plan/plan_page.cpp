@@ -334,11 +334,12 @@ PageTable price_table(const PlanAnswer& answer) {
 }
 
 PageTable input_table(const PlanAnswer& answer) {
+  constexpr const char* kAgainst = "at either end, against what is expected";
   PageTable table{.columns = {{.title = "Input"},
                               {.title = "Factor, 5th to 95th percentile", .numeric = true},
-                              {.title = "Time", .numeric = true},
-                              {.title = "Money", .numeric = true},
-                              {.title = "Energy", .numeric = true}}};
+                              {.title = "Time", .numeric = true, .about = kAgainst},
+                              {.title = "Money", .numeric = true, .about = kAgainst},
+                              {.title = "Energy", .numeric = true, .about = kAgainst}}};
   const PlanResult& r = answer.result(*answer.shown());
   for (const PlanSwing& swing : r.swings) {
     const PlanInputInfo& info = plan_inputs()[static_cast<std::size_t>(swing.input)];
@@ -349,9 +350,12 @@ PageTable input_table(const PlanAnswer& answer) {
     for (std::size_t m = 0; m < plan_measures().size(); ++m) {
       const auto number = plan_measures()[m].number;
       const double low = swing.at_low.*number, high = swing.at_high.*number;
-      const double change = low > 0 ? high / low - 1 : 0;
-      row.push_back(low == high ? PageCell::unknown()
-                                : PageCell::number(error_text(change), change));
+      const double expected = r.expected.*number;
+      row.push_back(low == high || expected <= 0
+                        ? PageCell::unknown()
+                        : PageCell::number(fmt::format("{} to {}", error_text(low / expected - 1),
+                                                       error_text(high / expected - 1)),
+                                           std::abs(high - low) / expected));
     }
     table.rows.push_back(std::move(row));
   }
