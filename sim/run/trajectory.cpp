@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "sim/run/failure_source.hpp"
 #include "sim/run/job_places.hpp"
@@ -15,6 +16,32 @@ namespace lockstep {
 namespace {
 
 constexpr RunTime kNever = FailureSource::kNever;
+
+/// What the site lets the job have: asked for when that is over, and where a stop gives back what
+/// it saves, after each.
+class GivenPace {
+ public:
+  explicit GivenPace(PaceLaw law) : law_(std::move(law)) {
+    if (!law_) pace_.until = kNever;
+  }
+
+  [[nodiscard]] const SitePace& now() const { return pace_; }
+  [[nodiscard]] bool is_asked_for(RunTime now) const {
+    return now >= pace_.until || (pace_.gives_back && stopped_);
+  }
+  void ask(RunBooks& books) {
+    pace_ = law_(books.now, books.stops);
+    books.keeps_stops = pace_.gives_back;
+    stopped_ = false;
+    assert(pace_.until > books.now);
+  }
+  void end_stop() { stopped_ = true; }
+
+ private:
+  PaceLaw law_;
+  SitePace pace_{.until = 0};
+  bool stopped_ = false;  ///< since it was asked for
+};
 
 class Trajectory {
  public:
@@ -33,13 +60,13 @@ class Trajectory {
         diagnosis_(stream(number, RunDraw::diagnosis)),
         checkpoints_(campaign, books_, stream(number, RunDraw::corruption)),
         pending_(campaign.modes, books_),
-        places_(campaign, number) {
+        places_(campaign, number),
+        pace_(campaign.pace ? campaign.pace(number) : PaceLaw{}) {
     books_.out.failures.resize(c_.modes.size());
     books_.out.cost.resize(c_.modes.size());
   }
 
   TrajectoryResult run() {
-    if (c_.pace) pace_law_ = c_.pace(number_);
     while (books_.work < books_.work_end && books_.now < books_.horizon) {
       if (!meet_pace()) run_to_next();
     }
@@ -64,7 +91,7 @@ class Trajectory {
     const RunTime until = std::min({failure, checkpoints_.next_due(), pending_.next_found(),
                                     checkpoints_.next_whole(), places_.next_growth(books_.now),
                                     books_.now + time_for(books_.work_end - books_.work),
-                                    books_.horizon, pace_.until});
+                                    books_.horizon, pace_.now().until});
     advance(until);
     if (books_.now >= books_.horizon || books_.work >= books_.work_end) return;
     // One thing at a time, in an order that is the same everywhere.
@@ -82,7 +109,7 @@ class Trajectory {
   /// Of the job's full speed.
   [[nodiscard]] double speed() const {
     return places_.speed() / pending_.slowest() * std::max(0.0, 1 - checkpoints_.drag()) *
-           pace_.speed;
+           pace_.now().speed;
   }
   [[nodiscard]] RunTime time_for(RunTime work) const {
     const double rate = speed();
@@ -99,13 +126,13 @@ class Trajectory {
     if (done > left || dt >= time_for(left)) done = left;
     books_.work += done;
     pending_.charge_slowest(dt);
-    if (pace_.machines < 1) {
+    if (pace_.now().machines < 1) {
       books_.out.machines_missing +=
-          static_cast<RunTime>(static_cast<double>(dt) * (1 - pace_.machines));
+          static_cast<RunTime>(static_cast<double>(dt) * (1 - pace_.now().machines));
     }
-    if (pace_.speed < 1) {
-      books_.out.site_slowed +=
-          static_cast<RunTime>(static_cast<double>(dt) * (pace_.machines - pace_.speed));
+    if (pace_.now().speed < 1) {
+      books_.out.site_slowed += static_cast<RunTime>(static_cast<double>(dt) *
+                                                     (pace_.now().machines - pace_.now().speed));
     }
     books_.book(RunBucket::productive, done);
     books_.book(RunBucket::degraded, dt - done);
@@ -124,8 +151,8 @@ class Trajectory {
     const RunTime blocks = to_run_time(c_.tiers[0].blocks);
     const RunTime finishes = to_run_time(c_.tiers[0].finishes);
     if (checkpoints_.next(0) != books_.now + interval || finishes > interval) return;
-    const RunTime due =
-        std::min({source_.next_at(), places_.next_growth(books_.now), books_.horizon, pace_.until});
+    const RunTime due = std::min(
+        {source_.next_at(), places_.next_growth(books_.now), books_.horizon, pace_.now().until});
     const RunTime by_work = (books_.work_end - books_.work) / interval;
     const RunTime periods = std::min((due - books_.now) / (interval + blocks), by_work) - kLastOnes;
     if (periods <= 0) return;
@@ -148,33 +175,25 @@ class Trajectory {
 
   /// What the site gives from now on. True: it gave nothing, and time went by.
   bool meet_pace() {
-    if (!pace_law_) pace_.until = kNever;
-    const bool again = pace_.gives_back && stopped_;
-    if (books_.now < pace_.until && !again) return false;
-    ask_pace();
-    assert(pace_.until > books_.now);
-    if (!pace_.down) return false;
+    if (!pace_.is_asked_for(books_.now)) return false;
+    pace_.ask(books_);
+    if (!pace_.now().down) return false;
     stand_without_power();
     return true;
-  }
-  void ask_pace() {
-    pace_ = pace_law_(books_.now, books_.stops);
-    books_.keeps_stops = pace_.gives_back;
-    stopped_ = false;
   }
   /// Down, saved where there was a warning, until there is power again; then as after a failure.
   void stand_without_power() {
     const RunTime begin = books_.now;
     const RunTime lost_before = books_.lost();
-    if (!pace_.abrupt) save_all();
+    if (!pace_.now().abrupt) save_all();
     ++books_.out.interruptions;
     ++books_.out.site_stops;
     const RunTime reads =
-        roll_back(pace_.abrupt ? FailureScope::feed : FailureScope::process, kNever);
+        roll_back(pace_.now().abrupt ? FailureScope::feed : FailureScope::process, kNever);
     while (books_.now < books_.horizon) {
-      while (pace_.down && books_.now < books_.horizon) {
-        sit_out(std::min(pace_.until, books_.horizon));
-        if (books_.now >= pace_.until) ask_pace();
+      while (pace_.now().down && books_.now < books_.horizon) {
+        sit_out(std::min(pace_.now().until, books_.horizon));
+        if (books_.now >= pace_.now().until) pace_.ask(books_);
       }
       if (books_.now >= books_.horizon) break;
       if (phase(RunBucket::restart, c_.recovery.restarts) &&
@@ -184,7 +203,7 @@ class Trajectory {
       if (books_.now < books_.horizon) meet(take_failure());
       break;
     }
-    stopped_ = true;
+    pace_.end_stop();
     books_.out.site_stopped += books_.now - begin + books_.lost() - lost_before;
     checkpoints_.begin_intervals();
   }
@@ -286,7 +305,7 @@ class Trajectory {
       ++books_.out.failures[next.mode];
       cause = next.mode;
     }
-    stopped_ = true;
+    pace_.end_stop();
     const RunTime lost = books_.lost() - lost_before;
     books_.out.cost[mode] += books_.now - begin + lost;
     if (books_.timeline) books_.out.events.push_back({begin, mode, books_.now - begin + lost});
@@ -376,7 +395,7 @@ class Trajectory {
     if (fill_places() && phase(RunBucket::restart, c_.recovery.restarts)) {
       (void)phase_ticks(RunBucket::restart, reads);
     }
-    stopped_ = true;
+    pace_.end_stop();
   }
 
   /// Back to the newest checkpoint that helps; returns how long reading it takes.
@@ -395,9 +414,7 @@ class Trajectory {
   RunCheckpoints checkpoints_;
   PendingFaults pending_;
   JobPlaces places_;
-  PaceLaw pace_law_;
-  SitePace pace_{.until = 0};
-  bool stopped_ = false;  ///< since the pace was asked for
+  GivenPace pace_;
 };
 
 }  // namespace

@@ -559,7 +559,8 @@ TEST_CASE("fleet: nodes that are taken away are away as often as their closed fo
 
 TEST_CASE("money: a site's plants are paid for as the first machines come, and lose value") {
   Fleet fleet = fleet_of(purchase_of(R"("interest": 0.08, "lots": [
-    {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 0, "ordered": "73.05 d"}])"));
+    {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 0,
+     "ordered": "73.05 d"}])"));
   fleet.steps[0].at = fleet.begins = days(73.05);
   fleet.plants_usd = 1000;
   const std::vector<MonthMoney> months = money_by_month(fleet, days(365.25), {.price = 1.5});

@@ -456,7 +456,7 @@ TEST_CASE("battery: what a stop saves in an hour of a limit, the rest of the hou
   CHECK(books.lost[static_cast<std::size_t>(SiteBound::grid)] == doctest::Approx(lost));
 }
 
-TEST_CASE("battery: what a stop saves in one hour, the next one has; never above its power") {
+TEST_CASE("battery: what a stop saves in one hour, the next one has, never above its power") {
   // A stop of half an hour saves 0.5 h x 11.25 MW, so that the first hour needs no battery; then
   // the second has all 5 MWh, of which it needs 3.
   const SitePlan plan = two_short_hours();
