@@ -361,8 +361,9 @@ std::span<const NewKind> new_kinds() { return kNewKinds; }
 void refuse_existing(const std::string& file) {
   std::error_code ignored;
   if (file == "-" || !std::filesystem::is_regular_file(file, ignored)) return;
-  throw UsageError(fmt::format("--output: found {}, which is there already; allowed: a new file",
-                               in_quotes(file)));
+  throw UsageError(
+      fmt::format("lockstep new: --output: found {}, which is there already; allowed: a new file",
+                  in_quotes(file)));
 }
 
 std::string new_scenario_text(const NewKind& kind, const NewWish& wish,

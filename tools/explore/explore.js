@@ -422,7 +422,7 @@ function showFigures() {
   at('figures').innerHTML = figures.filter(([, path]) => valueAt(now.json, path) != null)
     .map(([title, path]) => {
       const was = change(path);
-      return `<div><dt>${title}${was ? `<br>${was} of ${escapeHtml(shown(path,
+      return `<div><dt>${title}${was ? `<br>${was} against ${escapeHtml(shown(path,
         valueAt(before.json, path)))} kept` : ''}</dt>` +
         `<dd data-path="${path}">${escapeHtml(shown(path, valueAt(now.json, path)))}</dd></div>`;
     }).join('');

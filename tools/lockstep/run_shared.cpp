@@ -69,7 +69,8 @@ Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
     CongestionReport page = result.congestion;
     if (hash) page.fabric += fmt::format(", draw {} of the paths' hashes", hash->draw);
     const Behind behind(scenario.file, ScenarioAnswer(AnswerKind::jobs, json), presets);
-    const PowerOfJobs drawn{.scenario = scenario, .power = power ? &*power : nullptr};
+    const PowerOfJobs drawn{
+        .scenario = scenario, .power = power ? &*power : nullptr, .results = result.jobs};
     file.write(congestion_page(page,
                                {.simulated = cluster_words(cluster),
                                 .written = written,

@@ -39,12 +39,12 @@ PageCell duration_cell(double seconds) {
   return seconds > 0 ? PageCell::number(page_duration(seconds), seconds) : PageCell::unknown();
 }
 
-/// The bar is full for the largest slowdown of the table.
+/// The bar is full for the largest slowdown of the table, or for twice the time.
 PageCell slowdown_cell(double slowdown, bool known, double largest) {
   if (!known) return PageCell::unknown();
   constexpr double kShownAsOne = 1.005;
-  const double share = largest >= kShownAsOne ? (slowdown - 1) / (largest - 1) : 0;
-  return {.content = with_bar(page_times(slowdown), share), .sort = slowdown};
+  const double share = largest >= kShownAsOne ? (slowdown - 1) / std::max(1.0, largest - 1) : 0;
+  return {.content = with_bar(fmt::format("{:.3f}×", slowdown), share), .sort = slowdown};
 }
 
 void add_jobs(Page& page, const CongestionReport& report) {
@@ -355,6 +355,22 @@ void add_congestion_sections(Page& page, const CongestionReport& report, bool ow
   }
 }
 
+/// Which step a failure of the fabric hit.
+void add_steps(Page& page, const PowerOfJobs& of) {
+  if (of.scenario.events.empty() || of.results.empty()) return;
+  PageTable table{.columns = {{.title = "Step", .numeric = true}}, .first_rows = 12};
+  for (const SharedJob& job : of.scenario.jobs) {
+    table.columns.push_back({.title = job.name, .numeric = true});
+  }
+  for (std::size_t s = 0; s < static_cast<std::size_t>(of.scenario.steps); ++s) {
+    std::vector<PageCell> row{PageCell::number(std::to_string(s), static_cast<double>(s))};
+    for (const SharedJobResult& job : of.results) row.push_back(duration_cell(job.steps_s[s]));
+    table.rows.push_back(std::move(row));
+  }
+  page.section("Steps", "Of each training, one after the other: which of them a failure hit.");
+  page.table(table);
+}
+
 std::string congestion_page(const CongestionReport& report, const AnswerBasis& basis,
                             const Behind* behind, const ClaimCheck* claim,
                             const PowerOfJobs* drawn) {
@@ -364,6 +380,7 @@ std::string congestion_page(const CongestionReport& report, const AnswerBasis& b
   if (!report.fabric.empty()) page.about("Fabric: " + report.fabric);
   add_congestion_headline(page, report, behind, drawn);
   add_claim_section(page, claim);
+  if (drawn != nullptr) add_steps(page, *drawn);
   add_congestion_sections(page, report, drawn != nullptr && knows_jobs_alone(report));
   if (drawn != nullptr && drawn->known()) add_power_of_jobs(page, *drawn);
   add_basis(page, basis);

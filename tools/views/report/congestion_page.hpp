@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "sim/congestion/congestion_report.hpp"
@@ -12,6 +13,7 @@ namespace lockstep {
 class Behind;
 class ClaimCheck;
 class Page;
+struct SharedJobResult;
 struct SharedPower;
 struct SharedScenario;
 
@@ -19,6 +21,7 @@ struct SharedScenario;
 struct PowerOfJobs {
   const SharedScenario& scenario;
   const SharedPower* power = nullptr;
+  std::span<const SharedJobResult> results{};  ///< of its jobs, where their steps are to be shown
 
   /// Whether there is anything to say of power or money.
   [[nodiscard]] bool known() const;

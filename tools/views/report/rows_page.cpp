@@ -100,8 +100,9 @@ void add_row_groups(Page& page, const RowSummary& summary) {
   add("source", summary.by_source);
   page.section(
       "How far off, by group",
-      "Error is predicted over measured step time, less 1. Groups overlap: a run is in one "
-      "of each kind, GPU, software and source.");
+      "Error is predicted over measured step time, less 1. Groups overlap: a run has one GPU, "
+      "software and source, and is in each kind that it is of, where it does not contradict "
+      "itself.");
   page.table(table);
 }
 
@@ -162,11 +163,34 @@ std::string rows_page(const std::vector<RowPrediction>& predictions, const std::
                 escaped(fmt::format(", of {} runs that do not contradict themselves.",
                                     grouped(static_cast<double>(all.n)))));
   const auto count = [](std::size_t n) { return grouped(static_cast<double>(n)); };
-  page.figures(std::vector<PageFigure>{
+  std::vector<PageFigure> figures{
       {.value = count(summary.rows), .label = "rows"},
       {.value = count(summary.predicted), .label = "with a step time predicted"},
       {.value = count(summary.skipped), .label = "that cannot be simulated"},
-      {.value = count(summary.oom), .label = "that ran out of memory"}});
+      {.value = count(summary.oom), .label = "that ran out of memory when measured"}};
+  std::size_t ran = 0, not_fitting = 0;
+  for (const SaidNotToFit& source : summary.said_not_to_fit) {
+    ran += source.rows;
+    not_fitting += source.not_fitting;
+  }
+  if (ran > 0) {
+    figures.push_back(
+        {.value = count(not_fitting),
+         .label = fmt::format("said not to fit in memory, of {} that ran", count(ran))});
+  }
+  if (const ErrorSummary& memory = summary.memory.errors; memory.n > 0) {
+    figures.push_back(
+        {.value = page_within(memory.median_abs),
+         .label = fmt::format("median error of the peak of memory, of {} that tell it",
+                              count(memory.n))});
+  }
+  if (!summary.rankings.empty()) {
+    figures.push_back(
+        {.value = fmt::format("{:.3f}", summary.median_spearman),
+         .label = fmt::format("rank correlation of layouts (Spearman), median of {}",
+                              counted(static_cast<double>(summary.rankings.size()), "job"))});
+  }
+  page.figures(figures);
   add_row_groups(page, summary);
   add_predicted_chart(page, predictions);
   page.section("Every run", "Search for a model, a GPU, a source; a column's title sorts.");

@@ -154,7 +154,7 @@ void add_interval_curve(Page& page, const CampaignResult& result) {
   page.chart(
       {.title = "Goodput over the time between checkpoints",
        .about = "The band is the 95 % interval of the mean. The axis of intervals is "
-                "logarithmic.",
+                "logarithmic, that of goodput does not begin at 0.",
        .summary = fmt::format("Curve of goodput over the checkpoint interval, best at {} with {}.",
                               page_setting(optimum.best.interval.base_units()),
                               page_percent(optimum.best.goodput, 1))},

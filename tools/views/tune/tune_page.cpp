@@ -79,8 +79,10 @@ std::string order_words(const TuneStudy& study) {
   const bool faster = std::ranges::any_of(
       best, [&](const TunedLayout& each) { return each.step_s < best.front().step_s; });
   if (faster && !best.front().ties) {
-    return "The first surely fits in memory, which faster ones may not; the others follow by step "
-           "time.";
+    return fmt::format(
+        "The first is the {} of those within 1 % of the fastest that surely fits in memory, which "
+        "faster ones may not; the others follow by step time.",
+        study.result.chosen_as());
   }
   return faster ? fmt::format(
                       "The first is the {} of those within 1 % of the fastest, which count as "
@@ -290,7 +292,10 @@ Html tune_headline(const TuneStudy& study) {
   Html out = strong(layout_words(best.scenario.job)) +
              escaped(fmt::format(" takes {} a step", page_duration(best.step_s)));
   if (!best.ties) {
-    out += escaped("; it comes before faster ones, as it surely fits in memory");
+    out += escaped(fmt::format(
+        "; it is the {} of those within 1 % of the fastest that surely fits in memory, which "
+        "faster ones may not",
+        r.chosen_as()));
   } else if (r.ties > 1) {
     out += escaped(fmt::format("; {} layouts are as good, within 1 %, and it is the {}",
                                grouped(static_cast<double>(r.ties)), r.chosen_as()));
@@ -316,11 +321,12 @@ std::string tune_page(const TuneStudy& study, const AnswerBasis& basis, const Be
     const TunedLayout& best = r.best.front();
     page.figures(std::vector<PageFigure>{
         {.value = page_duration(best.step_s), .label = "step time", .field = "step_s"},
-        {.value = page_percent(best.mfu, 1), .label = "MFU", .field = "mfu"},
+        {.value = page_percent(best.mfu, 1), .label = "MFU, attention in full", .field = "mfu"},
         {.value = page_with(gib_of(best.peak.needed()), "GiB"),
          .label = fmt::format("memory, of {:.1f} GiB usable", gib_of(best.usable)),
          .field = "needed_memory_gib"},
-        {.value = grouped(static_cast<double>(r.ties)), .label = "layouts as good, within 1 %"}});
+        {.value = grouped(static_cast<double>(r.ties)),
+         .label = "layouts within 1 % of the fastest"}});
     const std::vector<ShownLayout> shown = shown_layouts(study);
     page.section("The best layouts", close_sentence(study));
     add_step_bars(page, study, shown);
