@@ -113,7 +113,8 @@ std::string rule(Dimension dimension) {
   if (dimension == Dimension::share) return "a number or a percentage such as \"6 %\"";
   return std::string(may_be_bare(dimension) ? "a number or a number with a unit of "
                                             : "a number with a unit of ") +
-         std::string(dimension_name(dimension)) + ": " + unit_list(dimension);
+         std::string(dimension_name(dimension)) + ": " + unit_list(dimension) +
+         (dimension == Dimension::time ? ", weeks, months" : "");
 }
 
 QuantityMistake mistake(std::string_view unit, Dimension dimension) {

@@ -182,8 +182,15 @@ void add_run_bill(FieldTable<Run>& fields) {
            of_cost([](C c) { return c.capital.network_usd; }))
       .add("capital_building_usd", Better::less, "Of it building.",
            of_cost([](C c) { return c.capital.building_usd; }))
-      .add("write_off_usd", Better::less, "What all of it loses in value meanwhile.",
-           of_owning([](C c) { return c.write_off_usd(); }))
+      .add("write_off_usd", Better::less,
+           "What all of it loses in value meanwhile; of the building and the site's plants alone, "
+           "where machines have no price.",
+           [](const Run& r) -> std::optional<double> {
+             if (!r.bill) return std::nullopt;
+             const bool plants = !r.fleet && r.bill->cost.write_off_usd() > 0;
+             if (!plants && !prices_machines(r.scenario.power->cost)) return std::nullopt;
+             return r.bill->cost.write_off_usd();
+           })
       .add("running_usd", Better::less, "What is paid meanwhile: energy, people, hosting.",
            of_cost([](C c) { return c.running_usd(); }))
       .add("energy_usd", Better::less, "Of it energy, by the tariff of its hours.",

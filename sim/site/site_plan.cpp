@@ -383,6 +383,11 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,
   check_path(scenario, spec, out.most_nodes(), out.fleet != nullptr);
   out.ramp = ramp_of(scenario, spec, step, with_reserve(bare, reserve), reserve, out.levels);
   tell_assumptions(out, out.assumptions);
+  if (of.cost.usd_per_facility_w > 0 && plants_usd(spec) > 0) {
+    out.assumptions.emplace_back(
+        "run.site: prices of its plants come on top of cost.usd_per_facility_w, which is taken to "
+        "leave them out");
+  }
   if (std::string words = unpriced_words(out, of.cost); !words.empty()) {
     out.assumptions.push_back(std::move(words));
   }

@@ -104,7 +104,7 @@ TEST_CASE("--jitter: no time, or folding beside it, is refused") {
   for (const char* const text : {"0 s", "-1 us", "2 s"}) {
     refused(text, "a time above 0, at most 1 s");
   }
-  const std::string units = "a number with a unit of time: s, ms, us, ns, min, h, d";
+  const std::string units = "a number with a unit of time: s, ms, us, ns, min, h, d, weeks, months";
   for (const char* const text : {"5", "soon"}) refused(text, units);
   refused("5 uss", units + ". Did you mean \"us\"?");
   CHECK(asked(kInSeries, {"--jitter", "5 us", "--fold"}).err ==

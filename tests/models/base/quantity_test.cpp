@@ -56,7 +56,7 @@ TEST_CASE(
   CHECK(mistake("400 gb/s", Dimension::data_rate).nearest == "Gb/s");
   CHECK(mistake("80 GiBs", Dimension::data).nearest == "GiB");
   CHECK(mistake("80 GiB", Dimension::time).allowed ==
-        "a number with a unit of time: s, ms, us, ns, min, h, d");
+        "a number with a unit of time: s, ms, us, ns, min, h, d, weeks, months");
   CHECK(mistake("12", Dimension::time).nearest.empty());
   CHECK(mistake("3 days", Dimension::data).nearest.empty());
   CHECK(mistake("5 %", Dimension::count).allowed ==

@@ -91,7 +91,7 @@ constexpr std::array kMistakes{
             "a number with a unit of data rate: Gb/s, GB/s, TB/s, MB/s, kB/s, B/s, Tb/s, Mb/s, "
             "MiB/s, GiB/s, TiB/s. Did you mean \"GiB/s\"?"},
     Mistake{"expect.step_time=3 sec", "/expect/step_time", "\"3 sec\"",
-            "a number with a unit of time: s, ms, us, ns, min, h, d"},
+            "a number with a unit of time: s, ms, us, ns, min, h, d, weeks, months"},
     Mistake{"training.tokens=300 billion", "/training/tokens", "\"300 billion\"",
             "a number or a number with a unit of count: tokens, k tokens, M tokens, B tokens, "
             "T tokens, k, M, B, T"},

@@ -377,6 +377,18 @@ TEST_CASE("run page: sections are there for what the result has") {
         "best simulated|12 min|92.00 % ± 0.40 %|8.00 %|+2.00 points|");
 }
 
+TEST_CASE("run figures: money without a price of machines names what it is of") {
+  CampaignResult result = small_result();
+  result.scenario.power.emplace();
+  CostReport& cost = result.bill.emplace().cost;
+  cost.energy_usd = 100;
+  CHECK(partial_money_words(result) == "energy only");
+  cost.building_usd = 20;
+  CHECK(partial_money_words(result) == "energy, and the site's plants, written off over 5 years");
+  result.scenario.power->cost.usd_per_facility_w = 10;
+  CHECK(partial_money_words(result) == "building only");
+}
+
 TEST_CASE("run page: a dataset has its hops, and storage by month of each tier") {
   CampaignResult result = small_result();
   DataPlan plan;

@@ -459,6 +459,10 @@ std::vector<std::string> assumed_of(const PlanCandidate& candidate, const PlanMo
   if (model.site && !model.fleet) {
     const std::string words = unpriced_words(*model.site, model.scenario.power->cost);
     if (!words.empty()) all.push_back(words);
+    if (candidate.rented && plants_usd(model.site->spec) > 0) {
+      all.emplace_back(
+          "run.site: whoever rents pays for no plants: their prices are in no money of it");
+    }
   }
   if (!model.layout.empty()) all.push_back(model.layout);
   if (const std::string words = method_words(model.method, model.band); !words.empty()) {

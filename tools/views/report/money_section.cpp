@@ -14,6 +14,7 @@
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
 #include "tools/views/run/purchase_table.hpp"
+#include "tools/views/run/rent_words.hpp"
 
 namespace lockstep {
 namespace {
@@ -148,11 +149,13 @@ PageTable months_table(const std::vector<MonthMoney>& months) {
   table.columns.push_back({.title = "Together", .numeric = true});
   table.columns.push_back({.title = "So far", .numeric = true});
   double so_far = 0;
-  for (std::size_t m = 0; m < months.size(); ++m) {
-    const MonthMoney& month = months[m];
-    so_far += month.usd();
-    std::vector<PageCell> row{PageCell::number(std::to_string(m + 1), static_cast<double>(m + 1)),
-                              PageCell::number(significant(month.nodes), month.nodes)};
+  for (std::size_t m = 0; m <= months.size(); ++m) {
+    const bool all = m == months.size();
+    const MonthMoney& month = all ? sum : months[m];
+    so_far += all ? 0 : month.usd();
+    std::vector<PageCell> row{
+        PageCell::number(all ? "all" : std::to_string(m + 1), static_cast<double>(m + 1)),
+        all ? PageCell::unknown() : PageCell::number(significant(month.nodes), month.nodes)};
     for (const PagePart& part : kPageParts) {
       if (sum.*part.part == 0) continue;
       row.push_back(PageCell::number(signed_usd(month.*part.part), month.*part.part));
@@ -177,7 +180,8 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPri
                "From the start of the plan until the training is done. Months are twelfths of a "
                "year; what machines are worth at the end comes back in the last one.");
   std::vector<PageFigure> figures{
-      {.value = signed_usd(sum.usd()), .label = "in all, less what machines are worth at the end"},
+      {.value = signed_usd(sum.usd()),
+       .label = fmt::format("in all, less what {} are worth at the end", sold_words(sum))},
       {.value = signed_usd(sum.bought), .label = "capital spent on machines"},
       {.value = signed_usd(sum.interest), .label = "cost of capital"},
       {.value = page_with(fleet.begins.base_units() / 86'400, "days"),
@@ -186,6 +190,10 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPri
     figures.push_back({.value = signed_usd(sum.terms_left),
                        .label = "of leases and reservations: terms after the end, due in the last "
                                 "month"});
+  }
+  if (sum.plants > 0) {
+    figures.push_back(
+        {.value = signed_usd(sum.plants), .label = "for the site's battery, path and cooling"});
   }
   page.figures(figures);
   const std::vector<FleetStep> steps = steps_within(fleet, lots, months);

@@ -198,17 +198,19 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
     const MonthMoney money = sum_of(months_of(result));
     figures.push_back({.value = page_usd(money.usd()),
                        .label = fmt::format(
-                           "machines as they come, with energy, people and interest: {} spent, {} "
-                           "of it comes back as what they are worth at the end",
-                           page_usd(money.spent() + money.interest), page_usd(-money.residual))});
+                           "machines as they come, with {}energy, people and interest: {} spent, "
+                           "{} of it comes back as what {} are worth at the end",
+                           money.plants > 0 ? "the site's plants, " : "",
+                           page_usd(money.spent() + money.interest), page_usd(-money.residual),
+                           sold_words(money))});
     return;
   }
   if (result.bill && result.bill->cost.total_usd() > 0) {
     const CostReport& cost = result.bill->cost;
     const CostSpec& prices = result.scenario.power->cost;
     if (!prices_machines(prices)) {
-      figures.push_back({.value = page_usd(cost.total_usd()),
-                         .label = "for " + words_of(MoneyOf::partial, &prices)});
+      figures.push_back(
+          {.value = page_usd(cost.total_usd()), .label = "for " + partial_money_words(result)});
       return;
     }
     figures.push_back(

@@ -98,20 +98,21 @@ std::string bill_lines(const CampaignResult& result) {
     out += labelled_line(
         "Cost", kCampaignLabels,
         fmt::format(
-            "{} USD: {} spent on machines as they come, energy, people and interest{}{}{}",
+            "{} USD: {} spent on machines as they come, {}energy, people and interest{}{}{}",
             compact(money.usd()), compact(money.spent() + money.interest),
+            money.plants > 0 ? "the site's plants, " : "",
             money.residual < 0
-                ? fmt::format(", of which {} USD come back as what machines are worth at the end",
-                              compact(-money.residual))
+                ? fmt::format(", of which {} USD come back as what {} are worth at the end",
+                              compact(-money.residual), sold_words(money))
                 : "",
             and_storage(result, money.usd()),
             per_trillion_tokens(result, money.usd(), result.steps() * result.tokens_per_step())));
   } else if (const CostSpec prices = prices_of(result);
              !prices_machines(prices) && (has_prices(prices) || bill.cost.total_usd() != 0)) {
-    out += labelled_line("Cost", kCampaignLabels,
-                         fmt::format("{} USD, {}{}{}", compact(bill.cost.total_usd()),
-                                     words_of(MoneyOf::partial, &prices), per_kwh_text(result),
-                                     and_storage(result, bill.cost.total_usd())));
+    out += labelled_line(
+        "Cost", kCampaignLabels,
+        fmt::format("{} USD, {}{}{}", compact(bill.cost.total_usd()), partial_money_words(result),
+                    per_kwh_text(result), and_storage(result, bill.cost.total_usd())));
   } else if (bill.cost.total_usd() > 0) {
     out += labelled_line(
         "Cost", kCampaignLabels,
@@ -121,9 +122,17 @@ std::string bill_lines(const CampaignResult& result) {
                     per_kwh_text(result), and_storage(result, bill.cost.total_usd()),
                     per_trillion_tokens(result, bill.cost.total_usd(), bill.usage.tokens)));
   }
-  if (bill.cost.capital.total_usd() > 0) {
-    out += labelled_line("Capital", kCampaignLabels,
-                         capital_text(bill.cost.capital) + per_node_text(result));
+  CapitalReport capital = bill.cost.capital;
+  // Beside lots they are in the money by month, as these are.
+  if (result.fleet) capital.building_usd -= result.fleet->plants_usd;
+  if (result.fleet && result.fleet->plants_usd > 0) {
+    out += labelled_line("Plants", kCampaignLabels,
+                         compact(result.fleet->plants_usd) +
+                             " USD for the site's battery, path and cooling, as the first "
+                             "machines come");
+  }
+  if (capital.total_usd() > 0) {
+    out += labelled_line("Capital", kCampaignLabels, capital_text(capital) + per_node_text(result));
   }
   return out;
 }

@@ -2,9 +2,11 @@
 /// words tell them apart.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "sim/answer/campaign_answer.hpp"
+#include "sim/site/fleet.hpp"
 
 namespace lockstep {
 
@@ -17,5 +19,11 @@ inline std::string_view instead_of_owning(const CampaignResult& result) {
       result.bill && result.scenario.power && prices_machines(result.scenario.power->cost);
   return owned ? ", instead of owning them" : "";
 }
+
+/// What its money is of where machines have no price: "energy only", "energy, and the site's
+/// plants, written off over 5 years". Requires a bill.
+std::string partial_money_words(const CampaignResult& result);
+/// What comes back of a purchase at the end: "machines", "machines and plants", "plants".
+std::string_view sold_words(const MonthMoney& sum);
 
 }  // namespace lockstep
