@@ -378,14 +378,15 @@ TEST_CASE("run page: sections are there for what the result has") {
 }
 
 TEST_CASE("run figures: money without a price of machines names what it is of") {
-  CampaignResult result = small_result();
-  result.scenario.power.emplace();
+  Scenario scenario = small_result().scenario;
+  CostSpec& prices = scenario.power.emplace().cost;
+  CampaignResult result{.scenario = scenario, .plan = {}, .summary = {}};
   CostReport& cost = result.bill.emplace().cost;
   cost.energy_usd = 100;
   CHECK(partial_money_words(result) == "energy only");
   cost.building_usd = 20;
   CHECK(partial_money_words(result) == "energy, and the site's plants, written off over 5 years");
-  result.scenario.power->cost.usd_per_facility_w = 10;
+  prices.usd_per_facility_w = 10;
   CHECK(partial_money_words(result) == "building only");
 }
 
