@@ -48,7 +48,6 @@ class Trajectory {
   Trajectory(const Campaign& campaign, std::uint32_t number, RunDetail detail,
              const TrajectoryWatch& watch)
       : c_(campaign),
-        number_(number),
         books_{.watch = watch,
                .work_end = to_run_time(campaign.work),
                .horizon = campaign.horizon > 0 ? campaign.horizon
@@ -407,7 +406,6 @@ class Trajectory {
   }
 
   const Campaign& c_;
-  std::uint32_t number_;
   RunBooks books_;
   FailureSource source_;
   RandomStream replaced_, discovery_, diagnosis_;
