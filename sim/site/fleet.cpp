@@ -771,15 +771,17 @@ int in_reserve(const FleetStep& step) { return step.nodes - step.apart - step.us
 }  // namespace
 
 FleetStep Fleet::fullest(Seconds run) const {
-  const FleetStep* out = nullptr;
+  const FleetStep* out = &steps.front();
+  bool found = false;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const FleetStep& step = steps[i];
     const bool of_run = end_of_step(steps, i) > begins.base_units() && step.at < begins + run;
-    if (step.speed > 0 && of_run && (out == nullptr || in_reserve(step) < in_reserve(*out))) {
+    if (step.speed > 0 && of_run && (!found || in_reserve(step) < in_reserve(*out))) {
       out = &step;
+      found = true;
     }
   }
-  assert(out != nullptr);
+  assert(found);
   return *out;
 }
 

@@ -163,7 +163,8 @@ class Gantt {
   using Borders = std::map<std::size_t, double>;
   [[nodiscard]] std::vector<Borders> borders_of(const std::vector<Place>& all) const {
     // All lines of all nodes below one another; a line's spans follow one another in time.
-    std::vector<std::vector<const JobSpan*>> lines(static_cast<std::size_t>(nodes_ * gpus_));
+    std::vector<std::vector<const JobSpan*>> lines(static_cast<std::size_t>(nodes_) *
+                                                   static_cast<std::size_t>(gpus_));
     for (const Place& place : all) {
       for (const int line : place.lines) {
         lines[static_cast<std::size_t>(place.node * gpus_ + line)].push_back(place.span);
