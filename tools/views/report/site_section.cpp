@@ -100,6 +100,9 @@ json hour_options(const SiteBooks& books, const HourChart& chart) {
   return options;
 }
 
+/// Whether nothing else stands in for the grid, nor takes from it beside the site.
+bool all_from_grid(const SiteBooks& books) { return books.sum.imported == books.sum.facility; }
+
 double watts_over(const SiteHourBook& hour, Joules energy) {
   return energy.base_units() / hour.length.base_units();
 }
@@ -113,7 +116,7 @@ void add_power_chart(Page& page, const CampaignResult& result) {
                  2}},
       .scale = unit.size,
       .unit = unit.name};
-  const bool same = books.sum.imported == books.sum.facility;
+  const bool same = all_from_grid(books);
   if (!same) {
     // Most hours they are one line: the one below stays in sight on both sides of the other.
     chart.lines.front().width_px = 4;
@@ -205,7 +208,7 @@ void add_blackout_figures(std::vector<PageFigure>& figures, const SitePlan& plan
 void add_site_figures(Page& page, const CampaignResult& result) {
   const SiteBooks& books = result.site->books;
   const RunSummary& s = result.summary;
-  const bool same = books.sum.imported == books.sum.facility;
+  const bool same = all_from_grid(books);
   std::vector<PageFigure> figures{
       {.value = page_watts(books.power.drawn.base_units()),
        .label = same && books.power.grid
@@ -318,7 +321,7 @@ void add_month_table(Page& page, const CampaignResult& result) {
                                .about = "by the price of a kW and month"},
                               {.title = "Money", .numeric = true}},
                   .rows = {}};
-  const bool same = books.sum.imported == books.sum.facility;
+  const bool same = all_from_grid(books);
   const auto usd_cell = [](double usd) {
     return usd != 0 ? PageCell::number(signed_usd(usd), usd) : PageCell::unknown();
   };
