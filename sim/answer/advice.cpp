@@ -217,8 +217,12 @@ std::optional<double> gain_error(const StandardChange& change, const ScenarioAns
                                  const ScenarioAnswer& other, const GainErrors& errors) {
   if (change.other_stack) return std::nullopt;  // pairs are of one software
   const std::optional<double> of_step = change.other_gpu ? errors.other_card : errors.same_card;
-  if (own.kind() == AnswerKind::step) return of_step;  // pairs of others were never measured
-  if (own.kind() != AnswerKind::run) return std::nullopt;
+  if (own.kind() == AnswerKind::step) {
+    // What is not used here, as a second NIC of the only node, changes nothing for sure.
+    const bool same = own.number("tokens_per_s_per_gpu") == other.number("tokens_per_s_per_gpu");
+    return same ? 0 : of_step;
+  }
+  if (own.kind() != AnswerKind::run) return std::nullopt;  // pairs of others were never measured
   const double spread = std::hypot(spread_of(own), spread_of(other));
   if (own.number("step_s") == other.number("step_s")) return spread;
   if (!of_step) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numbers>
 #include <utility>
@@ -69,12 +70,22 @@ class Curve {
   std::map<RunTime, IntervalPoint> points_;
 };
 
-/// Of those that are no shorter than `least`; there is one.
-IntervalPoint best_from(const std::vector<IntervalPoint>& points, Seconds least) {
+/// Of those that are no shorter than `least` and can be told to a job; there is one.
+IntervalPoint best_from(const std::vector<IntervalPoint>& points, Seconds least,
+                        const std::function<bool(Seconds)>& can_be) {
   const auto worth = [&](const IntervalPoint& point) {
-    return point.interval >= least ? point.goodput : -1.0;
+    return point.interval >= least && can_be(point.interval) ? point.goodput : -1.0;
   };
   return *std::ranges::max_element(points, {}, worth);
+}
+
+/// The whole number of steps that is nearest, but no shorter than `least`: a job writes between two
+/// steps.
+Seconds whole_steps(Seconds interval, Seconds step, Seconds least) {
+  if (step <= Seconds{}) return std::max(interval, least);
+  const double nearest = std::max(1.0, std::round(interval / step));
+  const double enough = std::ceil(least / step * (1 - 1e-12));
+  return step * std::max(nearest, enough);
 }
 
 }  // namespace
@@ -89,28 +100,36 @@ IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions&
   out.young = curve.at(young);
   out.daly = curve.at(daly);
   out.given = curve.at(campaign.tiers.front().interval);
+  const auto whole = [&](Seconds interval) {
+    return whole_steps(interval, campaign.step, sustained);
+  };
+  const auto can_be = [&](Seconds interval) {
+    return interval == out.given.interval || interval == whole(interval);
+  };
   constexpr int kHalvings = 2, kDoublings = 4;  // small intervals take long to simulate
   // A checkpoint that has not finished holds the next one up.
   const Seconds least = std::max(sustained, d + campaign.tiers.front().finishes);
-  (void)curve.at(std::max(sustained, daly));
+  (void)curve.at(whole(daly));
   for (int i = -2 * kHalvings; i <= 2 * kDoublings; ++i) {
     const Seconds interval = daly * std::exp2(i / 2.0);
-    if (interval >= least) (void)curve.at(interval);
+    if (interval >= least) (void)curve.at(whole(interval));
   }
   // Twice the neighbourhood of the best, ever finer: the curve is flat there, and unimodal.
   double factor = std::numbers::sqrt2;
   constexpr int kRefinements = 4;
   for (int refinement = 0; refinement < kRefinements; ++refinement) {
     const std::vector<IntervalPoint> points = curve.points();
-    const Seconds best = best_from(points, sustained).interval;
+    const Seconds best = best_from(points, sustained, can_be).interval;
     factor = std::sqrt(factor);
-    (void)curve.at(std::max(sustained, best / factor));
-    (void)curve.at(best * factor);
+    (void)curve.at(whole(best / factor));
+    (void)curve.at(whole(best * factor));
   }
   out.curve = curve.points();
-  out.best = best_from(out.curve, sustained);
+  out.best = best_from(out.curve, sustained, can_be);
   out.least = sustained;
-  out.limited = best_from(out.curve, {}).goodput > out.best.goodput;
+  out.limited = std::ranges::any_of(out.curve, [&](const IntervalPoint& point) {
+    return point.interval < sustained && point.goodput > out.best.goodput;
+  });
   return out;
 }
 

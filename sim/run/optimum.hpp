@@ -46,8 +46,9 @@ struct IntervalOptimum {
 };
 /// The interval of the campaign's first tier at which goodput is largest. Every interval meets the
 /// same failures (common random numbers), so that differences are real where means are noisy. It is
-/// no shorter than `least`, which is what the storage sustains: the closed forms and the campaign's
-/// own may be. None is shorter than the campaign's step. Requires a first tier with `blocks` above
+/// a whole number of steps and no shorter than `sustained`, which is what the storage sustains: the
+/// closed forms and the campaign's own, which may be the best too, need not be whole. None is
+/// shorter than the campaign's step. Requires a first tier with `blocks` above
 /// 0, and a mode that stops the job.
 IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options,
                                   Seconds sustained = {});

@@ -188,12 +188,13 @@ function choose(path, value) {
   else state[path] = value;
   changed();
 }
-// A state that is no move of a control: nothing follows.
-function setState(next, back = false) {
+// A state that is no move of a control: nothing follows. `past`: what its entry of the history
+// remembers, where it comes from there.
+function setState(next, past) {
   state = next;
-  entry = !back;
+  entry = !past;
   anchor = move = undefined;
-  followed = '';
+  followed = past?.followed ?? '';
   changed();
 }
 for (const element of document.querySelectorAll('[data-control]')) {
@@ -382,6 +383,7 @@ function show() {
     said.append(` What was kept has no answer to hold this against: ${mistake(before.error)}`);
   }
   at('followed').textContent = now.error ? '' : followed;
+  if (followed !== (history.state?.followed ?? '')) history.replaceState({followed}, '', location.href);
   for (const id of ['forget', 'swap']) at(id).hidden = kept === undefined;
   showControls();
   if (!now.json) return;
@@ -665,7 +667,7 @@ at('keep').onclick = () => keep(query(state));
 at('forget').onclick = () => keep(undefined);
 at('swap').onclick = () => setState(Object.fromEntries(new URLSearchParams(kept)));
 at('reset').onclick = () => setState({});
-addEventListener('popstate', () => { readAddress(); setState(state, true); });
+addEventListener('popstate', event => { readAddress(); setState(state, event.state ?? {}); });
 
 readAddress();
 changed();

@@ -168,6 +168,18 @@ TEST_CASE("optimum: no interval that is tried is shorter than a step") {
   for (const IntervalPoint& point : found.curve) CHECK(point.interval >= campaign.step);
 }
 
+TEST_CASE("optimum: the best interval is a whole number of steps, or the one given") {
+  Campaign campaign = campaign_of(36'000);  // Young 1,200 s
+  campaign.step = Seconds{400};
+  campaign.tiers[0].interval = Seconds{90};
+  const IntervalOptimum found =
+      optimise_interval(campaign, {.trajectories = 100, .progress = {}}, Seconds{1300});
+  const double steps = found.best.interval / campaign.step;
+  CHECK(steps == std::round(steps));
+  CHECK(found.best.interval >= Seconds{1300});
+  CHECK(found.daly.interval == daly_interval(Seconds{20}, Seconds{36'000}));
+}
+
 TEST_CASE("sample: stopped early it keeps what was done, from the first on") {
   Campaign campaign;
   campaign.work = Seconds{1000};

@@ -1,6 +1,7 @@
 #include "tools/views/report/congestion_page.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <regex>
 #include <string>
 #include <vector>
@@ -102,7 +103,8 @@ TEST_CASE(
   CHECK(contains(html, "The 50 most slowed of 1,000."));
   CHECK(contains(html, "of 3,000 bins of"));
   const std::vector<json> charts = charts_of(html);
-  REQUIRE(charts.size() == 2 + kLineLinks);
+  // Beside the fullest, closely, the one that the headline names, which is none of them.
+  REQUIRE(charts.size() == 2 + kLineLinks + 1);
   const json& heat = charts.front();
   CHECK(heat["yAxis"]["data"].size() == kHeatMapLinks);
   CHECK(heat["xAxis"]["data"].size() <= kHeatMapColumns);
@@ -113,6 +115,34 @@ TEST_CASE(
   REQUIRE(bars["series"].size() == kPageColours + 1);
   CHECK(bars["series"].back()["name"] == "all other jobs");
   CHECK(html.size() < 600'000);
+}
+
+TEST_CASE("fullest rows: links with the same figures share one, the headline's is always there") {
+  CongestionReport report;
+  for (int i = 0; i < 8; ++i) {
+    report.links.push_back({.name = fmt::format("leaf {}", i),
+                            .capacity_bytes_per_s = 50e9,
+                            .mean_utilisation = i < 3 ? 0.9 : 0.8 - i / 100.0,
+                            .peak_utilisation = 1,
+                            .utilisation = {0.9F},
+                            .bytes_by_job = {1}});
+  }
+  report.links_used = 8;
+  const auto names = [&](std::size_t most) {
+    std::vector<std::string> out;
+    for (const LinkRow& row : fullest_rows(report, most)) out.push_back(row.name);
+    return out;
+  };
+  CHECK(names(3) == std::vector<std::string>{"leaf 0 (3 alike)", "leaf 3", "leaf 4"});
+  TransferCongestion transfer;
+  transfer.job = "a", transfer.alone_s = 1, transfer.mean_s = 2, transfer.worst_link = 6;
+  report.transfers = {transfer};
+  CHECK(names(3) == std::vector<std::string>{"leaf 0 (3 alike)", "leaf 3", "leaf 4", "leaf 6"});
+  report.transfers[0].worst_link = 2;
+  CHECK(names(3) == std::vector<std::string>{"leaf 2 (3 alike)", "leaf 3", "leaf 4"});
+  // Where links are not listed any more, some may be like the last that is.
+  report.links.resize(3);
+  CHECK(names(3) == std::vector<std::string>{"leaf 2 (at least 3 alike)"});
 }
 
 TEST_CASE("congestion page: names are text wherever they stand") {

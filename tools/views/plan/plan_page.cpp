@@ -69,9 +69,9 @@ std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
         .label = "of energy: " + plan_energy_range(r),
         .field = path + "expected.energy_j"},
        {.value = plan_power(r.expected.peak_w),
-        .label = fmt::format(
-            "highest power of the site, within a step: {}; nameplate of its GPUs {}",
-            plan_power_range(r.peak_w), plan_power(r.model.power.gpu_nameplate.base_units())),
+        .label = fmt::format("highest power, within a step: {}; nameplate of the GPUs {}",
+                             plan_power_range(r.peak_w),
+                             plan_power(r.model.power.gpu_nameplate.base_units())),
         .field = path + "peak_w.point"},
        {.value = page_percent(r.chances.all, 1),
         .label = "chance to keep all limits",
@@ -441,6 +441,19 @@ void add_plan_foot(Page& page, const PlanAnswer& answer) {
       "all candidates. A site's power is the highest reading of its meter.");
 }
 
+/// Of the shown candidate first.
+void add_all_lots(Page& page, const PlanAnswer& answer, std::size_t shown) {
+  const auto add = [&](std::size_t candidate) {
+    for (const LotPhase& phase : lots_of_candidate(answer, candidate)) {
+      add_money_by_month(page, *phase.fleet, phase.lots, *phase.months, phase.title);
+    }
+  };
+  add(shown);
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    if (i != shown) add(i);
+  }
+}
+
 }  // namespace
 
 void add_plan(Page& page, const PlanAnswer& answer) {
@@ -467,15 +480,7 @@ void add_plan(Page& page, const PlanAnswer& answer) {
     add_tornado_chart(page, answer, 0);
     page.end_row();
     page.table(input_table(answer));
-    const PlanResult& shown = answer.result(*answer.shown());
-    if (shown.model.fleet) {
-      add_money_by_month(page, *shown.model.fleet,
-                         plan_lot_prices(shown.model, *shown.model.fleet, shown.first),
-                         shown.expected.lots);
-    }
-    for (const LotPhase& phase : later_lots(answer, *answer.shown())) {
-      add_money_by_month(page, *phase.fleet, phase.lots, *phase.months, phase.title);
-    }
+    add_all_lots(page, answer, *answer.shown());
     if (answer.spec.any_priced()) {
       page.section("Where the money goes",
                    "With every input at its median. Capital comes first and is not in the sum: of "

@@ -249,21 +249,27 @@ std::shared_ptr<const Fleet> from_begin(Fleet fleet) {
 
 }  // namespace
 
-std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate) {
+std::vector<LotPhase> lots_of_candidate(const PlanAnswer& answer, std::size_t candidate) {
   std::vector<LotPhase> out;
-  if (!has_phases(answer, candidate)) return out;
   const PlanResult& result = answer.result(candidate);
+  if (!result.model.impossible.empty()) return out;
+  const std::string title = "Machines and money: " + answer.candidate(candidate).name;
+  if (result.model.fleet) {
+    out.push_back({.title = title,
+                   .fleet = result.model.fleet,
+                   .months = &result.expected.lots,
+                   .lots = plan_lot_prices(result.model, *result.model.fleet, result.first)});
+  }
   for (std::size_t p = 0; p < result.later.size(); ++p) {
     const PhaseResult& phase = result.later[p];
     if (!phase.fleet) continue;
     const PlanPhase& of = *answer.candidate(candidate).then[p];
-    out.push_back(
-        {.title = fmt::format("Machines and money: {}, {}{}", answer.candidate(candidate).name,
-                              of.of.name, of.kept ? ", more for the same machines" : ""),
-         .fleet = of.kept ? from_begin(*phase.fleet) : phase.fleet,
-         .months = &phase.expected.lots,
-         .lots = of.kept ? std::vector<LotPrice>{}
-                         : plan_lot_prices(phase.model, *phase.fleet, phase.expected)});
+    out.push_back({.title = fmt::format("{}, {}{}", title, of.of.name,
+                                        of.kept ? ", more for the same machines" : ""),
+                   .fleet = of.kept ? from_begin(*phase.fleet) : phase.fleet,
+                   .months = &phase.expected.lots,
+                   .lots = of.kept ? std::vector<LotPrice>{}
+                                   : plan_lot_prices(phase.model, *phase.fleet, phase.expected)});
   }
   return out;
 }

@@ -48,13 +48,14 @@ std::string plan_price_text(double usd);
 std::vector<LotPrice> plan_lot_prices(const PlanModel& model, const Fleet& fleet,
                                       const PlanOutcome& outcome);
 
-/// A later phase on machines that come in lots, and their money by month of the plan.
+/// A phase on machines that come in lots, and their money by month of the plan.
 struct LotPhase {
-  std::string title;                   ///< "Machines and money: CANDIDATE, PHASE"
+  std::string title;                   ///< "Machines and money: CANDIDATE", ", PHASE" if later
   std::shared_ptr<const Fleet> fleet;  ///< from when the phase has them
   const std::vector<MonthMoney>* months;
   std::vector<LotPrice> lots{};  ///< none: those of the phase before
 };
-std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate);
+/// Those of a candidate, in the order of its phases. They point into the answer.
+std::vector<LotPhase> lots_of_candidate(const PlanAnswer& answer, std::size_t candidate);
 
 }  // namespace lockstep

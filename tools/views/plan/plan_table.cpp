@@ -194,15 +194,7 @@ std::string swings_table(const PlanAnswer& answer, const TextStyle& style) {
 std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
   std::string out;
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
-    const PlanResult& result = answer.result(i);
-    if (!result.model.impossible.empty() || !result.model.fleet) continue;
-    out += "\n" + style.bold("Machines and money: " + answer.candidate(i).name) + "\n" +
-           purchase_text(*result.model.fleet,
-                         plan_lot_prices(result.model, *result.model.fleet, result.first),
-                         result.expected.lots, style);
-  }
-  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
-    for (const LotPhase& phase : later_lots(answer, i)) {
+    for (const LotPhase& phase : lots_of_candidate(answer, i)) {
       out += "\n" + style.bold(phase.title) + "\n" +
              purchase_text(*phase.fleet, phase.lots, *phase.months, style);
     }

@@ -208,10 +208,9 @@ std::string outcome_words(const PlanCandidate& candidate, const PlanResult& resu
   const std::string money =
       priced ? fmt::format(", {} ({})", plan_money(result.expected.usd), plan_money_range(result))
              : std::string();
-  return fmt::format("{} ({}{}){} and {}, at up to {} of the site",
-                     plan_time(result.expected.time_s), plan_time_range(result),
-                     waiting_words(candidate, result), money, plan_energy(result.expected.energy_j),
-                     plan_power(result.expected.peak_w));
+  return fmt::format("{} ({}{}){} and {}, drawing up to {}", plan_time(result.expected.time_s),
+                     plan_time_range(result), waiting_words(candidate, result), money,
+                     plan_energy(result.expected.energy_j), plan_power(result.expected.peak_w));
 }
 
 /// "; 133 M USD of capital to be spent": of the machines that are bought.

@@ -165,19 +165,22 @@ void add_allocated_lines(Page& page, const FillingSpec& spec,
                 {"interval", 10},
                 {"axisLabel", {{"formatter", "{value} %"}, {"hideOverlap", true}}}};
   };
-  page.chart(
-      {.title = "Allocated GPUs over those asked for",
-       .about = fmt::format("Both of all GPUs. Pods come one by one and none leaves; where a line "
-                            "leaves the dashed one, pods are refused.{}",
-                            from > 0 ? " Below what is drawn nearly all of them are placed." : ""),
-       .summary = "A line for each policy: GPUs allocated over GPUs asked for, in per cent.",
-       .height_px = 380},
-      {{"grid", plot_grid(40, 4)},
-       {"legend", {{"top", 0}, {"left", 0}}},
-       {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@percent"}, {"confine", true}}},
-       {"xAxis", axis(end)},
-       {"yAxis", axis(100)},
-       {"series", std::move(series)}});
+  page.chart({.title = "Allocated GPUs over those asked for",
+              .about = fmt::format(
+                  "Both of all GPUs. Pods come one by one and none leaves; where a line "
+                  "leaves the dashed one, pods are refused.{}",
+                  from > 0 ? fmt::format(" The axes begin at {} %, below which nearly all "
+                                         "pods are placed.",
+                                         from)
+                           : std::string()),
+              .summary = "A line for each policy: GPUs allocated over GPUs asked for, in per cent.",
+              .height_px = 380},
+             {{"grid", plot_grid(40, 4)},
+              {"legend", {{"top", 0}, {"left", 0}}},
+              {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@percent"}, {"confine", true}}},
+              {"xAxis", axis(end)},
+              {"yAxis", axis(100)},
+              {"series", std::move(series)}});
 }
 
 void add_policies(Page& page, const FillingSpec& spec, const FillingResult& result,

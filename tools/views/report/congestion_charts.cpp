@@ -23,15 +23,17 @@ namespace {
 
 using nlohmann::json;
 
-std::span<const LinkCongestion> fullest(const CongestionReport& report, std::size_t most) {
-  return std::span(report.links).first(std::min(most, report.links.size()));
-}
-
 /// "the 40 fullest of 4,000 links", "all 12 links".
-std::string which_links(const CongestionReport& report, std::size_t shown) {
-  const auto total = static_cast<double>(report.links_used);
+std::string which_links(const CongestionReport& report, std::span<const LinkRow> rows,
+                        std::size_t most) {
+  std::size_t shown = 0;
+  for (const LinkRow& row : rows) shown += row.alike;
   if (shown < report.links_used) {
-    return fmt::format("the {} fullest of {} links", shown, grouped(total));
+    const bool with_the_headline_s = rows.size() > most;
+    return fmt::format(
+        "{} of {} links",
+        with_the_headline_s ? std::to_string(shown) : fmt::format("the {} fullest", shown),
+        grouped(static_cast<double>(report.links_used)));
   }
   if (shown == 2) return "both links";
   return shown == 1 ? "the only link" : fmt::format("all {} links", shown);
@@ -48,9 +50,9 @@ std::string use_text(const LinkCongestion& link) {
                      page_percent(link.mean_utilisation), page_percent(link.peak_utilisation));
 }
 
-json link_axis(std::span<const LinkCongestion> links) {
+json link_axis(std::span<const LinkRow> rows) {
   json names = json::array();
-  for (const LinkCongestion& link : links) names.push_back(link.name);
+  for (const LinkRow& row : rows) names.push_back(row.name);
   return {{"type", "category"},
           {"inverse", true},
           {"data", names},
@@ -59,10 +61,10 @@ json link_axis(std::span<const LinkCongestion> links) {
 }
 
 /// Cells [column, row, per cent]; empty ones are left out.
-json heat_map_cells(std::span<const LinkCongestion> links, std::size_t merged) {
+json heat_map_cells(std::span<const LinkRow> rows, std::size_t merged) {
   json cells = json::array();
-  for (std::size_t row = 0; row < links.size(); ++row) {
-    const std::vector<double> means = merged_means(links[row].utilisation, merged);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const std::vector<double> means = merged_means(rows[row].link->utilisation, merged);
     for (std::size_t column = 0; column < means.size(); ++column) {
       const double value = rounded_percent(means[column]);
       if (value > 0) cells.push_back({column, row, value});
@@ -119,13 +121,13 @@ json line_options(const CongestionReport& report, const LinkCongestion& link) {
 }
 
 /// Bytes on each link of the jobs of one colour.
-std::vector<double> bytes_of_colour(std::span<const LinkCongestion> links,
+std::vector<double> bytes_of_colour(std::span<const LinkRow> rows,
                                     const std::vector<std::size_t>& colours, std::size_t colour) {
   std::vector<double> bytes;
-  for (const LinkCongestion& link : links) {
+  for (const LinkRow& row : rows) {
     double sum = 0;
-    for (std::size_t job = 0; job < link.bytes_by_job.size(); ++job) {
-      if (colours[job] == colour) sum += link.bytes_by_job[job];
+    for (std::size_t job = 0; job < row.link->bytes_by_job.size(); ++job) {
+      if (colours[job] == colour) sum += row.link->bytes_by_job[job];
     }
     bytes.push_back(sum);
   }
@@ -139,14 +141,14 @@ std::string name_of_colour(const CongestionReport& report, const std::vector<std
   return report.jobs[static_cast<std::size_t>(job - colours.begin())].name;
 }
 
-json bar_series(const CongestionReport& report, std::span<const LinkCongestion> links,
+json bar_series(const CongestionReport& report, std::span<const LinkRow> rows,
                 const AxisUnit& unit) {
   const std::vector<std::size_t> colours = job_colours(report.jobs);
   const std::size_t used = std::min(report.jobs.size(), kPageColours + 1);
   json series = json::array();
   for (std::size_t colour = 0; colour < used; ++colour) {
     json data = json::array();
-    for (const double bytes : bytes_of_colour(links, colours, colour)) {
+    for (const double bytes : bytes_of_colour(rows, colours, colour)) {
       data.push_back(four_digits(bytes / unit.size));
     }
     json bars{{"type", "bar"},
@@ -160,11 +162,11 @@ json bar_series(const CongestionReport& report, std::span<const LinkCongestion> 
   return series;
 }
 
-double largest_bytes(std::span<const LinkCongestion> links) {
+double largest_bytes(std::span<const LinkRow> rows) {
   double largest = 0;
-  for (const LinkCongestion& link : links) {
-    largest =
-        std::max(largest, std::accumulate(link.bytes_by_job.begin(), link.bytes_by_job.end(), 0.0));
+  for (const LinkRow& row : rows) {
+    const std::vector<double>& bytes = row.link->bytes_by_job;
+    largest = std::max(largest, std::accumulate(bytes.begin(), bytes.end(), 0.0));
   }
   return largest;
 }
@@ -172,14 +174,14 @@ double largest_bytes(std::span<const LinkCongestion> links) {
 }  // namespace
 
 void add_heat_map(Page& page, const CongestionReport& report) {
-  const auto links = fullest(report, kHeatMapLinks);
-  const std::size_t bins = links.front().utilisation.size();
+  const std::vector<LinkRow> links = fullest_rows(report, kHeatMapLinks);
+  const std::size_t bins = links.front().link->utilisation.size();
   const std::size_t merged = merge_count(bins, kHeatMapColumns);
   const AxisUnit unit = time_unit(report.end_s);
   const bool zooms = bins > merged;  // there is more than one cell in a row
 
   json about = json::array();
-  for (const LinkCongestion& link : links) about.push_back(use_text(link));
+  for (const LinkRow& row : links) about.push_back(use_text(*row.link));
   const json rows = link_axis(links);
   json heat_grid = plot_grid(52, zooms ? 44 : 4);
   heat_grid.update({{"show", true}, {"borderWidth", 0}, {"backgroundColor", "@floor"}});
@@ -218,40 +220,43 @@ void add_heat_map(Page& page, const CongestionReport& report) {
   page.section("When the links were full",
                "Each row is a link, fullest first; each cell the share of its capacity in use.");
   page.chart(
-      {.title = fmt::format("Use of {} over time", which_links(report, links.size())),
-       .about = fmt::format("A cell is the mean of {}.",
-                            page_duration(report.bin_s * static_cast<double>(merged))),
-       .summary = fmt::format("Heat map of the use of {} over {}.",
-                              which_links(report, links.size()), page_duration(report.end_s)),
+      {.title = fmt::format("Use of {} over time", which_links(report, links, kHeatMapLinks)),
+       .about = fmt::format("A cell is the mean of {}.{}",
+                            page_duration(report.bin_s * static_cast<double>(merged)),
+                            report.events.empty() ? "" : " A link that is down is as one unused."),
+       .summary =
+           fmt::format("Heat map of the use of {} over {}.",
+                       which_links(report, links, kHeatMapLinks), page_duration(report.end_s)),
        .height_px = (zooms ? 120 : 80) + 17 * static_cast<int>(links.size()),
        .hint = zooms ? kZoomHint : std::string_view()},
       options);
 }
 
 void add_utilisation_lines(Page& page, const CongestionReport& report) {
-  const auto links = fullest(report, kLineLinks);
+  const std::vector<LinkRow> links = fullest_rows(report, kLineLinks);
+  const std::size_t bins = links.front().link->utilisation.size();
   std::string lead = "Share of capacity in use, bin by bin.";
-  if (links.front().utilisation.size() > kLinePoints) {
+  if (bins > kLinePoints) {
     lead = fmt::format(
         "Share of capacity in use: of {} bins of {}, the lowest and the highest of each stretch.",
-        grouped(static_cast<double>(links.front().utilisation.size())),
-        page_duration(report.bin_s));
+        grouped(static_cast<double>(bins)), page_duration(report.bin_s));
   }
   page.section(links.size() == 1 ? "The fullest link, closely" : "The fullest links, closely",
                lead);
   page.begin_row();
-  for (const LinkCongestion& link : links) {
-    page.chart({.title = link.name,
-                .about = use_text(link),
-                .summary = fmt::format("Use of {} over time: {}.", link.name, use_text(link)),
+  for (const LinkRow& row : links) {
+    const std::string use = use_text(*row.link);
+    page.chart({.title = row.name,
+                .about = use,
+                .summary = fmt::format("Use of {} over time: {}.", row.name, use),
                 .height_px = 150},
-               line_options(report, link));
+               line_options(report, *row.link));
   }
   page.end_row();
 }
 
 void add_bytes_by_job(Page& page, const CongestionReport& report) {
-  const auto links = fullest(report, kBarLinks);
+  const std::vector<LinkRow> links = fullest_rows(report, kBarLinks);
   const AxisUnit unit = bytes_unit(largest_bytes(links));
   const json options{
       {"lockstep", {{"unit", unit.name}}},
@@ -268,10 +273,10 @@ void add_bytes_by_job(Page& page, const CongestionReport& report) {
       {"yAxis", link_axis(links)},
       {"series", bar_series(report, links, unit)}};
   page.section("Whose bytes they carried");
-  page.chart({.title = fmt::format("Bytes by job on {}", which_links(report, links.size())),
+  page.chart({.title = fmt::format("Bytes by job on {}", which_links(report, links, kBarLinks)),
               .about = {},
               .summary = fmt::format("Bars of the bytes of each job on {}.",
-                                     which_links(report, links.size())),
+                                     which_links(report, links, kBarLinks)),
               .height_px = 80 + 30 * static_cast<int>(links.size())},
              options);
 }

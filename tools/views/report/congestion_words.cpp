@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 #include <numeric>
 
 #include "models/base/number_text.hpp"
@@ -52,6 +53,10 @@ Html where_and_by_whom(const CongestionReport& report, const TransferCongestion&
   return out + escaped(".");
 }
 
+const JobCongestion& most_slowed_job(const CongestionReport& report) {
+  return *std::ranges::max_element(report.jobs, {}, &JobCongestion::slowdown);
+}
+
 Html slowed_job_sentences(const CongestionReport& report, const JobCongestion& job) {
   Html out = strong(job.name);
   out += escaped(report.jobs.size() > 1 ? " is slowed most: " : " is slowed: ");
@@ -70,8 +75,8 @@ Html slowed_job_sentences(const CongestionReport& report, const JobCongestion& j
 /// For reports in which no job is slowed: the transfer that is, if there is one.
 Html slowed_transfer_sentence(const CongestionReport& report, bool jobs_known) {
   if (report.transfers.empty()) return {};
-  const TransferCongestion& most = *std::ranges::max_element(
-      report.transfers, {}, [](const TransferCongestion& each) { return each.slowdown(); });
+  const TransferCongestion& most =
+      *std::ranges::max_element(report.transfers, {}, &TransferCongestion::slowdown);
   if (most.slowdown() < kNoticeableSlowdown) return {};
   return escaped(" The most slowed transfer is ") + strong(most.name) + escaped(" of ") +
          strong(most.job) + escaped(": ") +
@@ -101,6 +106,19 @@ Html fullest_link_sentence(const CongestionReport& report) {
                              page_percent(link.peak_utilisation)));
 }
 
+/// The transfer that the headline is about, or null.
+const TransferCongestion* headline_transfer(const CongestionReport& report) {
+  if (report.transfers.empty()) return nullptr;
+  if (slowed_jobs(report) > 0) return most_delayed_transfer(report, most_slowed_job(report).name);
+  return &*std::ranges::max_element(report.transfers, {}, &TransferCongestion::slowdown);
+}
+
+bool like_figures(const LinkCongestion& a, const LinkCongestion& b) {
+  return a.capacity_bytes_per_s == b.capacity_bytes_per_s &&
+         a.mean_utilisation == b.mean_utilisation && a.peak_utilisation == b.peak_utilisation &&
+         a.bytes_by_job == b.bytes_by_job && a.utilisation == b.utilisation;
+}
+
 }  // namespace
 
 Html congestion_headline(const CongestionReport& report) {
@@ -109,9 +127,7 @@ Html congestion_headline(const CongestionReport& report) {
   }
   const bool jobs_known = knows_jobs_alone(report);
   if (slowed_jobs(report) > 0) {
-    return slowed_job_sentences(
-        report, *std::ranges::max_element(report.jobs, {},
-                                          [](const JobCongestion& job) { return job.slowdown(); }));
+    return slowed_job_sentences(report, most_slowed_job(report));
   }
   Html out;
   if (jobs_known) {
@@ -139,6 +155,41 @@ std::vector<std::size_t> job_colours(const std::vector<JobCongestion>& jobs) {
     colours[by_bytes[rank]] = std::min(rank, kPageColours);
   }
   return colours;
+}
+
+std::vector<LinkRow> fullest_rows(const CongestionReport& report, std::size_t most) {
+  std::vector<LinkRow> rows, beyond;
+  for (const LinkCongestion& link : report.links) {
+    const auto like = [&](const LinkRow& row) { return like_figures(*row.link, link); };
+    const auto row = std::ranges::find_if(rows, like);
+    if (row != rows.end()) {
+      ++row->alike;
+    } else if (rows.size() < most) {
+      rows.push_back({.link = &link});
+    } else if (const auto other = std::ranges::find_if(beyond, like); other != beyond.end()) {
+      ++other->alike;
+    } else {
+      beyond.push_back({.link = &link});
+    }
+  }
+  const TransferCongestion* const of_headline = headline_transfer(report);
+  if (of_headline != nullptr && of_headline->worst_link >= 0) {
+    const LinkCongestion& worst = report.links[static_cast<std::size_t>(of_headline->worst_link)];
+    const auto holds_back = [&](const LinkRow& row) { return like_figures(*row.link, worst); };
+    std::ranges::copy_if(beyond, std::back_inserter(rows), holds_back);
+    // By the name that the headline says.
+    std::ranges::find_if(rows, holds_back)->link = &worst;
+  }
+  // Of links like the last one that is listed there may be more.
+  const bool all = report.links.size() >= report.links_used;
+  for (LinkRow& row : rows) {
+    row.name = row.link->name;
+    if (row.alike == 1) continue;
+    row.name += fmt::format(" ({}{} alike)",
+                            all || !like_figures(*row.link, report.links.back()) ? "" : "at least ",
+                            row.alike);
+  }
+  return rows;
 }
 
 }  // namespace lockstep

@@ -25,4 +25,15 @@ std::size_t slowed_jobs(const CongestionReport& report);
 /// more jobs, those with most bytes have one each and all others share the last.
 std::vector<std::size_t> job_colours(const std::vector<JobCongestion>& jobs);
 
+/// A row of a table or a chart: a link, and how many have just its figures.
+struct LinkRow {
+  const LinkCongestion* link;
+  std::size_t alike = 1;  ///< itself among them
+  std::string name{};     ///< "node 0 to leaf 0 (8 alike)"
+};
+
+/// At most `most` rows, the fullest first; behind them that of the link which the headline names,
+/// if it is none of them. They point into the report.
+std::vector<LinkRow> fullest_rows(const CongestionReport& report, std::size_t most);
+
 }  // namespace lockstep

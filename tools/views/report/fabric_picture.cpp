@@ -328,11 +328,12 @@ void add_fabric_picture(Page& page, const FabricUse& use) {
   page.chart(
       {.title = "Use of the fabric's links",
        .about = std::string("The colour of a line is that of its fullest link, in its fuller "
-                            "direction. The pointer on a dot tells the figures.") +
+                            "direction.") +
                 (any_fault(use) ? " × is dead, ½ degraded, ! failed for a time." : ""),
        .summary = "Nodes and switches, layer by layer, with lines between them coloured by "
                   "use; the table below has the same figures.",
-       .height_px = 80 + 130 * static_cast<int>(picture.levels())},
+       .height_px = 80 + 130 * static_cast<int>(picture.levels()),
+       .hint = "The pointer on a dot tells the figures."},
       picture.options());
   page.table(table_of(use));
 }

@@ -178,7 +178,7 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPri
   const MonthMoney sum = sum_of(months);
   page.section(title,
                "From the start of the plan until the training is done. Months are twelfths of a "
-               "year; what machines are worth at the end comes back in the last one.");
+               "year; what machines are worth comes back when they are needed no more.");
   std::vector<PageFigure> figures{
       {.value = signed_usd(sum.usd()),
        .label = fmt::format("in all, less what {} are worth at the end", sold_words(sum))},

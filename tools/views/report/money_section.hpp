@@ -13,9 +13,8 @@ class Page;
 /// What comes back has a sign; nothing is a dash.
 std::string signed_usd(double usd);
 
-/// Adds a section. `lots`: what each costs; none: no such table.
+/// Adds a section of that title. `lots`: what each costs; none: no such table.
 void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPrice>& lots,
-                        const std::vector<MonthMoney>& months,
-                        const std::string& title = "Machines and money by month");
+                        const std::vector<MonthMoney>& months, const std::string& title);
 
 }  // namespace lockstep

@@ -68,6 +68,18 @@ PageTable without_empty_columns(PageTable table) {
   return table;
 }
 
+std::string caption_of(const PageChart& chart) {
+  std::string out = fmt::format("<figcaption><h3>{}</h3>", escaped(chart.title).str());
+  if (!chart.about.empty() || !chart.hint.empty()) {
+    append(out, "<p>{}", prose(chart.about).str());
+    if (!chart.hint.empty()) {
+      append(out, "<span class=\"hint\">{}{}</span>", chart.about.empty() ? "" : " ", chart.hint);
+    }
+    out += "</p>";
+  }
+  return out + "</figcaption>";
+}
+
 }  // namespace
 
 Page::Page(std::string_view kind, std::string_view title)
@@ -138,16 +150,9 @@ void Page::table(const PageTable& table) {
 
 void Page::chart(const PageChart& chart, const nlohmann::json& options) {
   const std::size_t number = ++charts_;
-  append(body_, "<figure>\n<figcaption><h3>{}</h3>", escaped(chart.title).str());
-  if (!chart.about.empty() || !chart.hint.empty()) {
-    append(body_, "<p>{}", prose(chart.about).str());
-    if (!chart.hint.empty()) {
-      append(body_, "<span class=\"hint\">{}{}</span>", chart.about.empty() ? "" : " ", chart.hint);
-    }
-    append(body_, "</p>");
-  }
+  append(body_, "<figure>\n{}", caption_of(chart));
   append(body_,
-         "</figcaption>\n<div class=\"chart\" data-chart=\"chart-{}\" style=\"height:{}px\" "
+         "\n<div class=\"chart\" data-chart=\"chart-{}\" style=\"height:{}px\" "
          "role=\"img\" aria-label=\"{}\"></div>\n",
          number, chart.height_px, escaped(chart.summary).str());
   append(body_, "<script type=\"application/json\" id=\"chart-{}\">{}</script>\n</figure>\n",
@@ -156,9 +161,7 @@ void Page::chart(const PageChart& chart, const nlohmann::json& options) {
 
 void Page::picture(const PageChart& chart, const Html& svg, int least_px) {
   const std::string title = escaped(chart.title).str();
-  append(body_, "<figure class=\"picture\">\n<figcaption><h3>{}</h3>", title);
-  if (!chart.about.empty()) append(body_, "<p>{}</p>", prose(chart.about).str());
-  append(body_, "</figcaption>\n<div class=\"zoom\">");
+  append(body_, "<figure class=\"picture\">\n{}\n<div class=\"zoom\">", caption_of(chart));
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kZooms{
       {{"in", "+"}, {"out", "−"}, {"whole", "whole"}}};
   for (const auto& [how, sign] : kZooms) {

@@ -273,6 +273,16 @@ const labelRoom = (axis, text) => 14 + textWidth(
   typeof axis.axisLabel?.formatter === 'string' ? axis.axisLabel.formatter.replace('{value}', text)
     : '000 min', 12);
 
+// One tick tells no scale: the axis begins a little earlier, at a tick, and ends no earlier than the
+// next one.
+function atLeastTwoTicks(axis, step) {
+  if (Math.floor(axis.max / step) > Math.ceil(axis.min / step)) return;
+  const min = Math.floor(axis.min / step) * step;
+  Object.assign(axis, {min, max: Math.max(axis.max, min + step), interval: step});
+  axis.axisLabel.showMinLabel = true;
+  if (axis.max === min + step) axis.axisLabel.showMaxLabel = true;
+}
+
 // Numbers across the plot stand as far apart as their labels are wide: of labels that touch ECharts
 // leaves some out, at uneven distances.
 function spacedTicks(axis, room, zooms, longest) {
@@ -295,6 +305,7 @@ function spacedTicks(axis, room, zooms, longest) {
     const fits = count => room * niceStep(span / count) / span >= each;
     axis.splitNumber = span > 0 ? [5, 4, 3, 2].find(count => count <= parts && fits(count)) ?? 2
       : Math.max(2, Math.min(parts, Math.floor(0.75 * most)));
+    if (span > 0 && !zooms) atLeastTwoTicks(axis, niceStep(span / axis.splitNumber));
     return;
   }
   const power = 10 ** Math.floor(Math.log10(span / most));

@@ -66,8 +66,10 @@ void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictio
   page.section("Row by row");
   page.chart(
       {.title = "Error over the measured step time",
-       .about = fmt::format("A dot for each run, by GPU: above 0 the prediction is too slow.{}",
-                            beyond ? " Errors beyond 100 % lie on the edge." : ""),
+       .about =
+           fmt::format("A dot for each run, by GPU: above 0 the prediction is too slow. The axis "
+                       "of time is logarithmic.{}",
+                       beyond ? " Errors beyond 100 % lie on the edge." : ""),
        .summary = fmt::format("Dots of the error of {} runs; the table has them all.", dots.size()),
        .height_px = 400},
       dots_chart(dots, groups, {.unit = "s", .logarithmic = true}, {.unit = "%"}));

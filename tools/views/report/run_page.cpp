@@ -79,7 +79,7 @@ void add_run_sections(Page& page, const CampaignResult& result, const PresetStor
   if (result.fleet) {
     add_money_by_month(page, *result.fleet,
                        lot_prices(*result.fleet, Seconds{result.summary.wall_s.mean}),
-                       months_of(result));
+                       months_of(result), "Machines and money by month");
   }
   if (result.plan.data) add_data(page, result);
   if (result.site) add_site(page, result);

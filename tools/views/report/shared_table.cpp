@@ -15,6 +15,7 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/report/congestion_page.hpp"
+#include "tools/views/report/congestion_words.hpp"
 
 namespace lockstep {
 std::string staggered_words(const SharedScenario& scenario, const SharedPower& power) {
@@ -192,9 +193,9 @@ std::string links_table(const CongestionReport& report, const TextStyle& style) 
                    {"GB/s"},
                    {"mean use"},
                    {"in " + duration_text(report.bin_s)}});
-  for (const LinkCongestion& link : report.links) {
-    if (table.rows() == kLinks) break;
-    table.add({link.name, significant(link.capacity_bytes_per_s / 1e9),
+  for (const LinkRow& row : fullest_rows(report, kLinks)) {
+    const LinkCongestion& link = *row.link;
+    table.add({row.name, significant(link.capacity_bytes_per_s / 1e9),
                percent_text(link.mean_utilisation), percent_text(link.peak_utilisation)});
   }
   return table.text(style);

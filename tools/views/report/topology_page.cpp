@@ -196,16 +196,15 @@ std::string topology_page(const DrawnFabric& fabric, const TopologyAnalysis& a,
   page.figures(fabric_figures(a));
   page.section("The fabric");
   constexpr int kLeast = 640;  // px
-  page.picture(
-      {.title = "Drawn",
-       .about = "Boxes that play the same part are one where there are many. The pointer on "
-                "a box or line tells its names.",
-       .summary = fmt::format("The fabric: {} and {} {} in layers, with the "
-                              "cables between them coloured by rate; tables below have "
-                              "the figures.",
-                              counted(a.hosts, "host"), grouped(a.switches),
-                              a.switches == 1 ? "switch" : "switches")},
-      Html::markup(write_svg(picture_of(fabric))), kLeast);
+  page.picture({.title = "Drawn",
+                .about = "Boxes that play the same part are one where there are many.",
+                .summary = fmt::format("The fabric: {} and {} {} in layers, with the "
+                                       "cables between them coloured by rate; tables below have "
+                                       "the figures.",
+                                       counted(a.hosts, "host"), grouped(a.switches),
+                                       a.switches == 1 ? "switch" : "switches"),
+                .hint = "The pointer on a box or line tells its names."},
+               Html::markup(write_svg(picture_of(fabric))), kLeast);
   add_layers(page, a);
   PageTable ways{.columns = {{.title = "What"}, {.title = "Here"}}};
   const auto add = [&](const char* what, const std::string& text) {

@@ -79,8 +79,9 @@ std::vector<FleetStep> steps_within(const Fleet& fleet, const std::vector<LotPri
 
 std::string later_steps_words(const Fleet& fleet, std::size_t shown) {
   if (shown >= fleet.steps.size()) return {};
-  return fmt::format("lots still come or go on day {}, after the end: left out",
-                     significant(fleet.steps[shown].at.base_units() / kPlanDay));
+  return fmt::format(
+      "lots still come or go on day {}, after the end: the training does without them",
+      significant(fleet.steps[shown].at.base_units() / kPlanDay));
 }
 
 std::string lot_amount_words(const LotPrice& lot) {
@@ -91,9 +92,10 @@ std::string lot_amount_words(const LotPrice& lot) {
 
 std::string energy_price_words(const MonthMoney& sum) {
   if (sum.kwh <= 0 || sum.energy <= 0) return {};
-  return fmt::format("energy of own and leased machines: {} MWh at {} USD per kWh on average",
-                     grouped(std::round(sum.kwh * 1e-3)),
-                     fmt::format("{:.4g}", sum.energy / sum.kwh));
+  return fmt::format(
+      "energy of own and leased machines, as rent includes that of others: {} MWh at "
+      "{} USD per kWh on average",
+      grouped(std::round(sum.kwh * 1e-3)), fmt::format("{:.4g}", sum.energy / sum.kwh));
 }
 
 std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,

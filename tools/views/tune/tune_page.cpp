@@ -144,11 +144,12 @@ void add_fronts(Page& page, const TuneStudy& study, const std::vector<ShownLayou
           : fmt::format("{} is both the fastest and the smallest: there is nothing to trade.",
                         names[best.front()]));
   if (money) page.begin_row();
-  page.chart({.title = "Step time and memory",
-              .about = "Right: a step. Up: what the fullest GPU needs.",
-              .summary = "A dot for each layout.",
-              .height_px = 340},
-             dots_chart(dots, groups, {.unit = unit.name}, {.unit = "GiB"}, front));
+  page.chart(
+      {.title = "Step time and memory",
+       .about = "Right: a step. Up: what the fullest GPU needs. The axes need not begin at 0.",
+       .summary = "A dot for each layout.",
+       .height_px = 340},
+      dots_chart(dots, groups, {.unit = unit.name}, {.unit = "GiB"}, front));
   if (!money) return;
   double most = 0;
   for (const ShownLayout& each : shown) most = std::max(most, *money_of(study, *each.layout));
@@ -160,8 +161,8 @@ void add_fronts(Page& page, const TuneStudy& study, const std::vector<ShownLayou
   front.clear();
   for (const std::size_t i : front_of(step, memory)) front.push_back(dots[i]);
   page.chart({.title = "Money and memory",
-              .about = study.base.training_tokens ? "Right: the whole training. Up: memory."
-                                                  : "Right: a step. Up: memory.",
+              .about = fmt::format("Right: {}. Up: memory. The axes need not begin at 0.",
+                                   study.base.training_tokens ? "the whole training" : "a step"),
               .summary = "A dot for each layout.",
               .height_px = 340},
              dots_chart(dots, groups, {.unit = price.name + " USD"}, {.unit = "GiB"}, front));

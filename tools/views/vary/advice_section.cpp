@@ -85,6 +85,15 @@ std::string as_it_is_sentence(const Advice& advice) {
   return fmt::format("As it is, {} {}.", advice.goal->as_it_is, first.scale.page_text(number));
 }
 
+Html most_helpful(const Advice& advice) {
+  if (advice.changes.empty() || advice.changes.front().gain <= 0) {
+    return escaped("None of the standard changes helps.");
+  }
+  const AdvisedChange& best = advice.changes.front();
+  return strong(with_arrows(best.change.words)) +
+         escaped(fmt::format(" helps most: {} {}.", gain_text(best.gain), advice.goal->words));
+}
+
 void add_gains(Page& page, const Advice& advice) {
   const std::vector<IntervalBar> bars = gain_bars(advice, advice.changes);
   if (bars.empty()) {
@@ -122,13 +131,17 @@ std::string why_not(const std::string& file, const std::string& why) {
   return out;
 }
 
-}  // namespace
+/// "micro batch 1 → 2 helps most: +4.2 % tokens/s per GPU. As it is, the step takes 6.92 s."
+Html advice_headline(const Advice& advice) {
+  return most_helpful(advice) + escaped(" " + as_it_is_sentence(advice));
+}
 
-void add_advice(Page& page, const Advice& advice) {
+/// `says_best`: where no headline does.
+void add_changes(Page& page, const Advice& advice, bool says_best) {
   const std::string over = advice_limit_warning(advice);
   page.section("What would help",
-               fmt::format("Each change is made alone and simulated. {}{}",
-                           as_it_is_sentence(advice), over.empty() ? "" : " " + over + "."));
+               "Each change is made alone and simulated." + (over.empty() ? "" : " " + over + "."));
+  if (says_best) page.paragraph(advice_headline(advice));
   add_gains(page, advice);
   if (advice.refused.empty()) return;
   page.section("What cannot be changed so");
@@ -140,17 +153,14 @@ void add_advice(Page& page, const Advice& advice) {
   page.table(refused);
 }
 
+}  // namespace
+
+void add_advice(Page& page, const Advice& advice) { add_changes(page, advice, true); }
+
 std::string advice_page(const Advice& advice) {
   Page page("Advice", "What would help " + std::filesystem::path(advice.file).filename().string());
-  if (advice.changes.empty() || advice.changes.front().gain <= 0) {
-    page.headline(escaped("None of the standard changes helps. " + as_it_is_sentence(advice)));
-  } else {
-    const AdvisedChange& best = advice.changes.front();
-    page.headline(strong(with_arrows(best.change.words)) +
-                  escaped(fmt::format(" helps most: {} {}. {}", gain_text(best.gain),
-                                      advice.goal->words, as_it_is_sentence(advice))));
-  }
-  add_advice(page, advice);
+  page.headline(advice_headline(advice));
+  add_changes(page, advice, false);
   page.foot("Scenario: " + advice.file + ".");
   return page.html(chart_library());
 }
