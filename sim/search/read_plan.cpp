@@ -122,11 +122,15 @@ std::array<Distribution, kPlanInputs> usual_inputs() {
 }
 
 /// What the file leaves to us.
-std::vector<std::string> input_assumptions(const std::optional<JsonCursor>& uncertain) {
+/// `priced`: whether any candidate has money that its inputs move.
+std::vector<std::string> input_assumptions(const std::optional<JsonCursor>& uncertain,
+                                           bool priced) {
+  constexpr std::array kOfMoney{PlanInput::price, PlanInput::tariff, PlanInput::value_loss};
   std::vector<std::string> out;
   for (const PlanInputInfo& info : plan_inputs()) {
     const bool given = uncertain && uncertain->find(info.name);
     if (given || info.input == PlanInput::efficiency) continue;
+    if (!priced && std::ranges::find(kOfMoney, info.input) != kOfMoney.end()) continue;
     out.push_back(fmt::format("{} ({}): a factor of {} to {} in nine of ten cases; {}", info.title,
                               info.about, info.otherwise.low, info.otherwise.high, info.source));
   }
@@ -179,8 +183,9 @@ PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   std::array<Distribution, kPlanInputs> inputs = usual_inputs();
   const auto uncertain = root.find("uncertain");
   if (uncertain) read_uncertain(*uncertain, inputs);
-  out.assumptions = input_assumptions(uncertain);
   out.candidates = read_candidates(root, presets, out, inputs);
+  const std::vector<std::string> assumed = input_assumptions(uncertain, out.any_priced());
+  out.assumptions.insert(out.assumptions.begin(), assumed.begin(), assumed.end());
   check_places(root, out);
   check_price(root, out);
   settle_money(root, out);

@@ -597,13 +597,17 @@ function showNumbers() {
   const rows = setup.numbers.filter(({path}) =>
     [now.json, two && before.json].some(answer => answer && valueAt(answer, path) != null))
     .map(({path, title, group}) => {
-      if (path === 'power.bill.energy_j' && now.json.time_to_train_s == null) title = 'energy of one step';
+      const bill = path === 'power.bill.energy_j';
+      const ofTraining = answer => answer.time_to_train_s != null;
+      if (bill && !ofTraining(now.json)) title = 'energy of one step';
+      // A step's is none of a training's.
+      const unlike = bill && two && ofTraining(now.json) !== ofTraining(before.json);
       const name = path.includes('.') ? escapeHtml(title)
         : `<button type="button" data-field="${path}">${escapeHtml(title)}</button>`;
       const cells = [`${name}<small>${escapeHtml(group)}</small>`];
-      if (two) cells.push(escapeHtml(shown(path, valueAt(before.json, path))));
+      if (two) cells.push(unlike ? '–' : escapeHtml(shown(path, valueAt(before.json, path))));
       cells.push(`<span data-number="${path}">${escapeHtml(shown(path, valueAt(now.json, path)))}</span>`);
-      if (two) cells.push(change(path) || '–');
+      if (two) cells.push(unlike ? '–' : change(path) || '–');
       return cells;
     });
   at('numbers').innerHTML = table(two ? ['What', 'Kept', 'Now', 'Change'] : ['What', 'Now'], rows);

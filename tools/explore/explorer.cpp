@@ -95,8 +95,22 @@ void Explorer::set_replicas(const ExploreState& state, Json& scenario) const {
 JsonCursor Explorer::changed(const ExploreState& state) const {
   Json scenario = scenario_;
   if (!fills_cluster_ && scenario.contains("parallelism")) set_replicas(state, scenario);
-  return JsonCursor::parse(file_, write_json(scenario), JsonStyle::plain,
-                           sets_of(state, controls_));
+  const auto with_state = [&] {
+    return JsonCursor::parse(file_, write_json(scenario), JsonStyle::plain,
+                             sets_of(state, controls_));
+  };
+  JsonCursor out = with_state();
+  const auto layout = scenario.find("parallelism");
+  if (state.empty() || layout == scenario.end() || !layout->contains("shard_group")) return out;
+  // No control has it: in layouts that it does not fit the replicas share out all together.
+  try {
+    (void)complete_measured(read_draft(out, *presets_), *presets_, {});
+  } catch (const InputError& error) {
+    if (error.problem().pointer != "/parallelism/shard_group") return out;
+    layout->erase("shard_group");
+    return with_state();
+  }
+  return out;
 }
 
 std::optional<Scenario> Explorer::job_of(const ExploreState& state) const {

@@ -304,12 +304,16 @@ FollowedJob follow(const ScenarioDraft& moved, std::string_view pinned,
   }
   Follower follower(moved, pinned);
   for (const FollowTry& tried : follower.tries()) {
-    const ScenarioDraft draft = follower.draft_of(tried);
-    try {
-      return {.scenario = complete_measured(draft, presets, {}),
-              .followed = followed_state(moved, draft)};
-    } catch (const InputError& error) {
-      if (!may_follow(error.problem().pointer)) throw;
+    ScenarioDraft draft = follower.draft_of(tried);
+    for (const bool last : {draft.shard_group == 0, true}) {
+      try {
+        return {.scenario = complete_measured(draft, presets, {}),
+                .followed = followed_state(moved, draft)};
+      } catch (const InputError& error) {
+        if (!may_follow(error.problem().pointer)) throw;
+        if (last || error.problem().pointer != "/parallelism/shard_group") break;
+      }
+      draft.shard_group = 0;
     }
   }
   std::rethrow_exception(as_it_is);

@@ -134,9 +134,10 @@ TEST_CASE(
   result.optimum = small_optimum();
   CHECK(headline_of(result) ==
         "90.0 % of the wall time advances training (± 0.50 % with 95 % confidence, from 1,000 "
-        "simulated runs). Of the rest, work done again takes most, 5.0 %. The costliest cause is "
-        "GPU: 36.0 failures a run cost 4.0 % of the wall time. A checkpoint every 12 min instead "
-        "of every 30 min would bring goodput to 92.0 %, 2.0 points more. It writes 1.38 GB/s "
+        "simulated runs). Of the rest, work done again takes most, 5.0 %. Of all causes "
+        "GPU cost most in these runs: 36.0 failures a run took 4.0 % of the wall time. A "
+        "checkpoint every 12 min instead of every 30 min would bring goodput to 92.0 %, 2.0 points "
+        "more. It writes 1.38 GB/s "
         "while steps run, 119 TB a day, 1.4 % of what the storage sustains; all of them together "
         "are at most 1.19 PB. Of 7,680 USD for the GPU-hours, 768 USD buys no training.");
 }

@@ -249,7 +249,7 @@ AnswerBasis replay_basis(const ReplayStudy& study, const ParsedOptions& options,
                     .assumptions = study.cluster.assumptions,
                     .presets = &presets,
                     .named = presets_of(study.cluster, presets)};
-  basis.simulated.insert(basis.simulated.begin(), NamedWords{"Trace", study.trace.files.front()});
+  basis.simulated.insert(basis.simulated.begin(), NamedWords{"Trace", files_words(study)});
   const bool told = options.has("recorded-on");
   const std::string card =
       told ? presets.gpu(preset_option(options, "recorded-on", "gpus", presets)).name

@@ -42,8 +42,8 @@ Html learnt_headline(const MeasuredSteps& steps, const Learnt& learnt) {
            escaped(" than its description says; a step is known to ") +
            strong(within(kind.half_width_after)) +
            escaped(fmt::format(" instead of {}.", within(kind.half_width_before)));
-    if (kind.half_width_after > kind.half_width_before) {
-      out += escaped(" That is less sure than before: what was measured does not fit the stack.");
+    if (const std::string words = less_sure_words(kind); !words.empty()) {
+      out += escaped(" That is wider than before: " + words + ".");
     }
   }
   return out;

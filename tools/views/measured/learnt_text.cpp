@@ -160,6 +160,13 @@ std::string misfit_words(const LearntKind& kind) {
       std::abs(kind.misfit));
 }
 
+std::string less_sure_words(const LearntKind& kind) {
+  if (kind.half_width_after <= kind.half_width_before) return {};
+  if (std::abs(kind.misfit) > kDoubtful) return "what was measured does not fit the stack";
+  return "that was of the runs which the stack was fitted to, this is of descriptions of software "
+         "with a level that was learnt, as those of this stack are from now on";
+}
+
 std::string words_about(const LearntKind& kind) {
   std::string out = "\n" + kind_text(kind.level) + "\n";
   for (const std::string& step : kind.evidence) out += "  measured: " + step + "\n";
@@ -173,8 +180,9 @@ std::string words_about(const LearntKind& kind) {
     out += fmt::format("  they cannot tell it from: {}\n", fmt::join(mixed, ", "));
   }
   if (const std::string doubt = misfit_words(kind); !doubt.empty()) out += "  " + doubt + "\n";
-  if (kind.half_width_after > kind.half_width_before) {
-    out += "  a step is known less surely than before: what was measured does not fit the stack\n";
+  if (const std::string words = less_sure_words(kind); !words.empty()) {
+    out +=
+        "  " + wrap("a step's interval is wider than before: " + words, kTextColumns, 4, 2) + "\n";
   }
   if (kind.next) {
     out += fmt::format("  next: {}; the step would be known to +- {}\n", kind.next->words,

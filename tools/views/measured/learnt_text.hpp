@@ -12,6 +12,8 @@ namespace lockstep {
 
 /// That the description does not fit the steps; empty where it does.
 std::string misfit_words(const LearntKind& kind);
+/// Why a step's interval is wider after it was learnt; empty where it is not.
+std::string less_sure_words(const LearntKind& kind);
 /// What was learnt of one kind of part, in a sentence.
 std::string words_about(const LearntKind& kind);
 /// For people: all kinds, as a table with words.

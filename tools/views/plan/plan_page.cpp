@@ -445,7 +445,9 @@ void add_plan_foot(Page& page, const PlanAnswer& answer) {
 void add_all_lots(Page& page, const PlanAnswer& answer, std::size_t shown) {
   const auto add = [&](std::size_t candidate) {
     for (const LotPhase& phase : lots_of_candidate(answer, candidate)) {
-      add_money_by_month(page, *phase.fleet, phase.lots, *phase.months, phase.title);
+      add_money_by_month(
+          page, *phase.fleet, phase.lots, *phase.months, phase.title,
+          ", on average over the runs that are simulated with every input at its median");
     }
   };
   add(shown);

@@ -105,11 +105,12 @@ std::string ranges_table(const PlanAnswer& answer, const TextStyle& style) {
 std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
   if (!answer.spec.any_priced()) return {};
   const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);
-  std::vector<TextTable::Column> columns{{"money, expected", Align::left},
-                                         {"capital to be spent"},
-                                         {"written off"},
-                                         {"running"},
-                                         {"rent"}};
+  std::vector<TextTable::Column> columns{
+      {"money, expected", Align::left}, {"capital to be spent"}, {"written off"}, {"running"}};
+  const bool charged = std::ranges::any_of(
+      answer.report.results, [](const PlanResult& r) { return r.expected.demand_usd > 0; });
+  if (charged) columns.push_back({"of it, highest hours"});
+  columns.push_back({"rent"});
   for (const PlanMoneyColumn& column : more) columns.push_back({std::string(column.title)});
   TextTable table(std::move(columns));
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
@@ -118,7 +119,9 @@ std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
     const PlanOutcome& o = result.expected;
     const auto money = [](double usd) { return usd > 0 ? plan_money(usd) : "-"; };
     std::vector<std::string> row{answer.candidate(i).name, money(o.capital.total_usd()),
-                                 money(o.write_off_usd), money(o.running_usd), money(o.rent_usd)};
+                                 money(o.write_off_usd), money(o.running_usd)};
+    if (charged) row.push_back(money(o.demand_usd));
+    row.push_back(money(o.rent_usd));
     for (const PlanMoneyColumn& column : more) row.push_back(money(o.*column.usd));
     table.add(std::move(row));
   }

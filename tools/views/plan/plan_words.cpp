@@ -110,11 +110,22 @@ std::string unfinished_words(const PlanResult& result) {
 
 /// "; keeps all limits in 79 %": where those that are kept often enough leave fewer cases than the
 /// missed ones do.
-std::string keeps_all_words(const PlanResult& result) {
+std::string keeps_all_words(const PlanAnswer& answer, const PlanResult& result) {
   const PlanChances& of = result.chances;
   const std::string all = chance(of.all);
-  return all == chance(std::min({of.time, of.power, of.usd})) ? std::string()
-                                                              : "; keeps all limits in " + all;
+  if (all == chance(std::min({of.time, of.power, of.usd}))) return {};
+  std::vector<std::string> also;
+  const auto add = [&](double kept, const char* what) {
+    const std::string missed = chance(1 - kept);
+    if (kept >= answer.spec.limits.confidence && missed != chance(0)) {
+      also.push_back(fmt::format("{} in {}", what, missed));
+    }
+  };
+  if (answer.spec.limits.time) add(of.time, "the deadline");
+  add(of.power, "the power");
+  if (answer.spec.limits.usd) add(of.usd, "the budget");
+  return "; keeps all limits in " + all +
+         (also.empty() ? std::string() : ", missing also " + joined(also));
 }
 
 /// A candidate's figures against the limits and the other candidates.
@@ -125,7 +136,7 @@ std::string standing(const PlanAnswer& answer, std::size_t i) {
     const bool late = answer.spec.limits.time && result.unfinished == 0 &&
                       result.chances.time < answer.spec.limits.confidence;
     return "misses " + joined(missed) + (late ? plan_late_words(result.expected) : "") +
-           keeps_all_words(result);
+           keeps_all_words(answer, result);
   }
   if (result.chances.all < answer.spec.limits.confidence) {
     return fmt::format("keeps each limit often enough, but all of them in {} of all cases only",
@@ -256,6 +267,11 @@ std::string alternatives(const PlanAnswer& answer) {
                                         : "with less energy",
                               answer.candidate(i).name, plan_time(other.expected.time_s),
                               priced ? plan_money(other.expected.usd) + " and " + energy : energy));
+    const auto all = static_cast<double>(other.samples.size());
+    if (const double left = std::round(other.unfinished * all); left > 0) {
+      out.back() +=
+          fmt::format(" (in {} of {} cases it does not finish)", grouped(left), grouped(all));
+    }
   }
   return out.empty() ? "" : " Also on the front: " + fmt::format("{}", fmt::join(out, "; ")) + ".";
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <fmt/format.h>
 #include <numeric>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "models/base/number_text.hpp"
@@ -52,13 +54,18 @@ void add_ranks(Page& page, const TraceReplay& replay) {
       parts[p].values.push_back(in_seconds(replay.ranks[r].*kRankShares[p].time) / unit.size);
     }
   }
+  const auto [least_wait, most_wait] =
+      std::ranges::minmax(replay.ranks, {}, &TraceRankTimes::waiting);
+  const bool some_wait = most_wait.waiting > least_wait.waiting;
   page.section("Where the ranks' time goes");
   page.chart(
       {.title = "Time of each rank",
        .about = ranks.size() < replay.ranks.size()
-                    ? fmt::format("The {} of {} ranks that wait least for others, which "
-                                  "these wait for. The table has all: mean, least, most.",
-                                  ranks.size(), grouped(static_cast<double>(replay.ranks.size())))
+                    ? fmt::format("{} of {} ranks{}. The table has all: mean, least, most.",
+                                  ranks.size(), grouped(static_cast<double>(replay.ranks.size())),
+                                  some_wait ? ": those that wait least for others, which these "
+                                              "wait for"
+                                            : ", as none waits longer than another")
                     : std::string(),
        .summary = "Stacked bars of the parts of each rank's time.",
        .height_px = bars_height(names.size()) + 40},
@@ -176,6 +183,13 @@ std::string replay_page(const ReplayStudy& study, const AnswerBasis& basis) {
   add_basis(page, basis);
   page.foot("Trace: " + study.trace.files.front() + ".");
   return page.html(chart_library());
+}
+
+std::string files_words(const ReplayStudy& study) {
+  const std::vector<std::string>& files = study.trace.files;
+  const auto unlike = static_cast<double>(std::set<std::string>(files.begin(), files.end()).size());
+  return unlike > 1 ? fmt::format("{} files, the first {}", grouped(unlike), files.front())
+                    : files.front();
 }
 
 }  // namespace lockstep

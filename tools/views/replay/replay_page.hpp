@@ -13,4 +13,7 @@ namespace lockstep {
 /// The sections of what it rests on are there where the basis is given.
 std::string replay_page(const ReplayStudy& study, const AnswerBasis& basis = {});
 
+/// "trace/step.0.et"; "128 files, the first trace/step.0.et".
+std::string files_words(const ReplayStudy& study);
+
 }  // namespace lockstep

@@ -29,14 +29,22 @@ std::string which_links(const CongestionReport& report, std::span<const LinkRow>
   std::size_t shown = 0;
   for (const LinkRow& row : rows) shown += row.alike;
   if (shown < report.links_used) {
-    const bool with_the_headline_s = rows.size() > most;
-    return fmt::format(
-        "{} of {} links",
-        with_the_headline_s ? std::to_string(shown) : fmt::format("the {} fullest", shown),
-        grouped(static_cast<double>(report.links_used)));
+    // Of those that are listed last some are there since they hold a transfer back.
+    const bool fullest = rows.size() <= most && shown < report.links.size();
+    return fmt::format("{} of {} links",
+                       fullest ? fmt::format("the {} fullest", shown) : std::to_string(shown),
+                       grouped(static_cast<double>(report.links_used)));
   }
   if (shown == 2) return "both links";
   return shown == 1 ? "the only link" : fmt::format("all {} links", shown);
+}
+
+/// What is alike in the names of rows; empty where nothing is.
+std::string alike_sentence(std::span<const LinkRow> rows) {
+  const bool some = std::ranges::any_of(rows, [](const LinkRow& row) { return row.alike > 1; });
+  return some ? " Links are alike that have as much in use at all times, with the same bytes of "
+                "each job, in whichever direction; the first of them gives the name."
+              : "";
 }
 
 std::string capacity_text(const LinkCongestion& link) {
@@ -218,7 +226,8 @@ void add_heat_map(Page& page, const CongestionReport& report) {
   if (zooms) options["dataZoom"] = time_zoom();
 
   page.section("When the links were full",
-               "Each row is a link, fullest first; each cell the share of its capacity in use.");
+               "Each row is a link, fullest first; each cell the share of its capacity in use." +
+                   alike_sentence(links));
   page.chart(
       {.title = fmt::format("Use of {} over time", which_links(report, links, kHeatMapLinks)),
        .about = fmt::format("A cell is the mean of {}.{}",
@@ -273,12 +282,13 @@ void add_bytes_by_job(Page& page, const CongestionReport& report) {
       {"yAxis", link_axis(links)},
       {"series", bar_series(report, links, unit)}};
   page.section("Whose bytes they carried");
-  page.chart({.title = fmt::format("Bytes by job on {}", which_links(report, links, kBarLinks)),
-              .about = {},
-              .summary = fmt::format("Bars of the bytes of each job on {}.",
-                                     which_links(report, links, kBarLinks)),
-              .height_px = 80 + 30 * static_cast<int>(links.size())},
-             options);
+  page.chart(
+      {.title = fmt::format("Bytes by job on {}", which_links(report, links, kBarLinks)),
+       .about = alike_sentence(links).empty() ? "" : "Of links that are alike, those of one.",
+       .summary = fmt::format("Bars of the bytes of each job on {}.",
+                              which_links(report, links, kBarLinks)),
+       .height_px = 80 + 30 * static_cast<int>(links.size())},
+      options);
 }
 
 }  // namespace lockstep

@@ -47,7 +47,9 @@ PageCell slowdown_cell(double slowdown, bool known, double largest) {
   return {.content = with_bar(fmt::format("{:.3f}×", slowdown), share), .sort = slowdown};
 }
 
-void add_jobs(Page& page, const CongestionReport& report) {
+/// `trainings`: the first of the jobs; none where it is not known.
+void add_jobs(Page& page, const CongestionReport& report,
+              std::span<const SharedJobResult> trainings) {
   PageTable table{
       .columns =
           {{.title = "Job"},
@@ -58,6 +60,10 @@ void add_jobs(Page& page, const CongestionReport& report) {
             .numeric = true,
             .about = "bytes put on the fabric in all that was simulated"}},
       .first_rows = 12};
+  if (!trainings.empty()) {
+    table.columns.push_back({.title = "MFU alone", .numeric = true});
+    table.columns.push_back({.title = "MFU", .numeric = true, .about = "with all jobs"});
+  }
   double largest = 1;
   for (const JobCongestion& job : report.jobs) largest = std::max(largest, job.slowdown());
   const std::vector<std::size_t> colours = job_colours(report.jobs);
@@ -68,6 +74,14 @@ void add_jobs(Page& page, const CongestionReport& report) {
                           duration_cell(job.alone_s),
                           time_so_far(job.step_s, job.done_share),
                           PageCell::number(page_bytes(job.bytes), job.bytes)});
+    if (trainings.empty()) continue;
+    const auto mfu = [&](double SharedJobResult::* of) {
+      if (i >= trainings.size()) return PageCell::unknown();
+      const double value = trainings[i].*of;
+      return PageCell::number(page_percent(value, 1), value);
+    };
+    table.rows.back().push_back(mfu(&SharedJobResult::alone_mfu_full));
+    table.rows.back().push_back(mfu(&SharedJobResult::mfu_full));
   }
   page.section("Jobs",
                "A step of training, the mean of those simulated, or all of other traffic: alone on "
@@ -336,8 +350,11 @@ void add_congestion_headline(Page& page, const CongestionReport& report, const B
   page.figures(figures);
 }
 
-void add_congestion_sections(Page& page, const CongestionReport& report, bool own_job) {
-  if (!report.jobs.empty()) add_jobs(page, report);
+void add_congestion_sections(Page& page, const CongestionReport& report, const PowerOfJobs* drawn) {
+  const bool own_job = drawn != nullptr && knows_jobs_alone(report);
+  if (!report.jobs.empty()) {
+    add_jobs(page, report, own_job ? drawn->results : std::span<const SharedJobResult>());
+  }
   if (report.use) add_fabric_picture(page, *report.use);
   if (!report.links.empty() && !report.links.front().utilisation.empty()) {
     add_heat_map(page, report);
@@ -381,7 +398,7 @@ std::string congestion_page(const CongestionReport& report, const AnswerBasis& b
   add_congestion_headline(page, report, behind, drawn);
   add_claim_section(page, claim);
   if (drawn != nullptr) add_steps(page, *drawn);
-  add_congestion_sections(page, report, drawn != nullptr && knows_jobs_alone(report));
+  add_congestion_sections(page, report, drawn);
   if (drawn != nullptr && drawn->known()) add_power_of_jobs(page, *drawn);
   add_basis(page, basis);
   if (behind != nullptr) behind->add_to(page);

@@ -39,8 +39,9 @@ std::string congestion_page(const CongestionReport& report, const AnswerBasis& b
 /// The page's pieces: the headline with its figures goes to the top, the sections below.
 void add_congestion_headline(Page& page, const CongestionReport& report,
                              const Behind* behind = nullptr, const PowerOfJobs* drawn = nullptr);
-/// `own_job`: the report has transfers' times with their job alone (compare_with_alone()).
-void add_congestion_sections(Page& page, const CongestionReport& report, bool own_job = false);
+/// `drawn`: of jobs on one fabric, where the report has the time of each of them alone.
+void add_congestion_sections(Page& page, const CongestionReport& report,
+                             const PowerOfJobs* drawn = nullptr);
 /// What each job draws and costs, and all of the machines. Requires of.known().
 void add_power_of_jobs(Page& page, const PowerOfJobs& of);
 

@@ -45,7 +45,8 @@ Html where_and_by_whom(const CongestionReport& report, const TransferCongestion&
              escaped(fmt::format(" for {} of its time", page_percent(transfer.worst_link_share)));
   if (!transfer.cause.empty()) {
     constexpr double kMost = 0.5;
-    out += escaped(transfer.cause_share > kMost ? ", mostly by " : ", most of all by ") +
+    out += escaped(transfer.cause_share > kMost ? ", mostly by "
+                                                : ", by several, of which none has more than ") +
            strong(transfer.cause) +
            escaped(fmt::format(", whose bytes were {} of those that crossed it meanwhile",
                                page_percent(transfer.cause_share)));
@@ -78,8 +79,13 @@ Html slowed_transfer_sentence(const CongestionReport& report, bool jobs_known) {
   const TransferCongestion& most =
       *std::ranges::max_element(report.transfers, {}, &TransferCongestion::slowdown);
   if (most.slowdown() < kNoticeableSlowdown) return {};
-  return escaped(" The most slowed transfer is ") + strong(most.name) + escaped(" of ") +
-         strong(most.job) + escaped(": ") +
+  const auto as_slowed =
+      std::ranges::count_if(report.transfers, [&](const TransferCongestion& each) {
+        return std::abs(each.slowdown() - most.slowdown()) <= 1e-9 * most.slowdown();
+      });
+  return escaped(as_slowed > 1 ? " One of the most slowed transfers is "
+                               : " The most slowed transfer is ") +
+         strong(most.name) + escaped(" of ") + strong(most.job) + escaped(": ") +
          strong(fmt::format("{} times", significant(most.slowdown()))) +
          escaped(" as long as with its links to itself") +
          escaped(jobs_known ? ", though its job takes no longer" : "") +
@@ -93,8 +99,8 @@ std::string barely_slowed(const CongestionReport& report) {
   double most = 1;
   for (const JobCongestion& job : report.jobs) most = std::max(most, job.slowdown());
   if (most < 1 + kShown) return ": each takes as long with the others as alone.";
-  return fmt::format(": each takes with the others at most {} longer than alone.",
-                     page_percent(std::ceil(1000 * (most - 1)) / 1000));
+  return fmt::format(": each takes with the others at most {:.1f} % longer than alone.",
+                     std::ceil(1000 * (most - 1)) / 10);
 }
 
 Html fullest_link_sentence(const CongestionReport& report) {
@@ -180,14 +186,11 @@ std::vector<LinkRow> fullest_rows(const CongestionReport& report, std::size_t mo
     // By the name that the headline says.
     std::ranges::find_if(rows, holds_back)->link = &worst;
   }
-  // Of links like the last one that is listed there may be more.
+  // Where not all are listed there may be more like those that are.
   const bool all = report.links.size() >= report.links_used;
   for (LinkRow& row : rows) {
     row.name = row.link->name;
-    if (row.alike == 1) continue;
-    row.name += fmt::format(" ({}{} alike)",
-                            all || !like_figures(*row.link, report.links.back()) ? "" : "at least ",
-                            row.alike);
+    if (row.alike > 1) row.name += fmt::format(" ({}{} alike)", all ? "" : "at least ", row.alike);
   }
   return rows;
 }

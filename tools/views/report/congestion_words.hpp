@@ -29,7 +29,7 @@ std::vector<std::size_t> job_colours(const std::vector<JobCongestion>& jobs);
 struct LinkRow {
   const LinkCongestion* link;
   std::size_t alike = 1;  ///< itself among them
-  std::string name{};     ///< "node 0 to leaf 0 (8 alike)"
+  std::string name{};     ///< "node 0 to leaf 0 (8 alike)"; "at least 8" where not all are listed
 };
 
 /// At most `most` rows, the fullest first; behind them that of the link which the headline names,

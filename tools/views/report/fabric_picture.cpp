@@ -333,7 +333,7 @@ void add_fabric_picture(Page& page, const FabricUse& use) {
        .summary = "Nodes and switches, layer by layer, with lines between them coloured by "
                   "use; the table below has the same figures.",
        .height_px = 80 + 130 * static_cast<int>(picture.levels()),
-       .hint = "The pointer on a dot tells the figures."},
+       .hint = "The pointer on a dot or its label tells the figures."},
       picture.options());
   page.table(table_of(use));
 }

@@ -174,11 +174,14 @@ std::string signed_usd(double usd) {
 }
 
 void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPrice>& lots,
-                        const std::vector<MonthMoney>& months, const std::string& title) {
+                        const std::vector<MonthMoney>& months, const std::string& title,
+                        std::string_view of) {
   const MonthMoney sum = sum_of(months);
   page.section(title,
-               "From the start of the plan until the training is done. Months are twelfths of a "
-               "year; what machines are worth comes back when they are needed no more.");
+               fmt::format("From the start of the plan until the training is done{}. Months are "
+                           "twelfths of a year; what machines are worth comes back when they are "
+                           "needed no more.",
+                           of));
   std::vector<PageFigure> figures{
       {.value = signed_usd(sum.usd()),
        .label = fmt::format("in all, less what {} are worth at the end", sold_words(sum))},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/site/lot_prices.hpp"
@@ -13,8 +14,10 @@ class Page;
 /// What comes back has a sign; nothing is a dash.
 std::string signed_usd(double usd);
 
-/// Adds a section of that title. `lots`: what each costs; none: no such table.
+/// Adds a section of that title. `of`: ", on average over ...", where months are no single run's.
+/// `lots`: what each costs; none: no such table.
 void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPrice>& lots,
-                        const std::vector<MonthMoney>& months, const std::string& title);
+                        const std::vector<MonthMoney>& months, const std::string& title,
+                        std::string_view of = {});
 
 }  // namespace lockstep

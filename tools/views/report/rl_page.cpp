@@ -99,30 +99,6 @@ void add_rl_buckets(Page& page, const RlReport& r) {
   page.table(table);
 }
 
-std::vector<NamedWords> rl_words(const RlScenario& s, const RlReport& r) {
-  std::vector<NamedWords> out;
-  const auto add = [&](const char* what, const std::string& text) { out.push_back({what, text}); };
-  add("Algorithm", std::string(s.rl.algorithm->title));
-  add("GPUs", r.generation_gpus > 0 ? fmt::format("{} train, {} generate", grouped(r.training_gpus),
-                                                  grouped(r.generation_gpus))
-                                    : fmt::format("{}, shared", grouped(r.training_gpus)));
-  add("Samples",
-      fmt::format("{} prompts of {} tokens, {} responses each of {} on average, {} at "
-                  "most",
-                  grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
-                  grouped(std::round(r.response_mean)), grouped(r.response_most)));
-  if (!s.rl.algorithm->offline) {
-    add("Engine",
-        fmt::format("{} replicas of TP {} of {}, {:.0f} sequences at once, {} at most",
-                    grouped(r.replicas), s.rl.generation.tensor, s.rl.generation.engine.name,
-                    r.sequences_mean, grouped(r.sequences_most)));
-    add("Cache", fmt::format("{} tokens a replica; {} times a sequence had to leave",
-                             compact(r.cache_tokens), grouped(static_cast<double>(r.preempted))));
-  }
-  add("Training", update_words(s, r));
-  return out;
-}
-
 void add_rl_power(Page& page, const RlScenario& s, const RlReport& r, const RlPower& power) {
   PageTable facts{.columns = {{.title = "What"}, {.title = "Here"}}};
   for (const Fact& fact : power_facts(powered_step(s, r, power))) {
@@ -172,6 +148,30 @@ void add_rl_expected(Page& page, const RlScenario& s, const RlReport& r) {
 
 }  // namespace
 
+std::vector<NamedWords> rl_words(const RlScenario& s, const RlReport& r) {
+  std::vector<NamedWords> out;
+  const auto add = [&](const char* what, const std::string& text) { out.push_back({what, text}); };
+  add("Algorithm", std::string(s.rl.algorithm->title));
+  add("GPUs", r.generation_gpus > 0 ? fmt::format("{} train, {} generate", grouped(r.training_gpus),
+                                                  grouped(r.generation_gpus))
+                                    : fmt::format("{}, shared", grouped(r.training_gpus)));
+  add("Samples",
+      fmt::format("{} prompts of {} tokens, {} responses each of {} on average, {} at "
+                  "most",
+                  grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
+                  grouped(std::round(r.response_mean)), grouped(r.response_most)));
+  if (!s.rl.algorithm->offline) {
+    add("Engine",
+        fmt::format("{} replicas of TP {} of {}, {:.0f} sequences at once, {} at most",
+                    grouped(r.replicas), s.rl.generation.tensor, s.rl.generation.engine.name,
+                    r.sequences_mean, grouped(r.sequences_most)));
+    add("Cache", fmt::format("{} tokens a replica; {} times a sequence had to leave",
+                             compact(r.cache_tokens), grouped(static_cast<double>(r.preempted))));
+  }
+  add("Training", update_words(s, r));
+  return out;
+}
+
 void add_iteration(Page& page, const RlReport& r) {
   add_phases(page, r);
   add_rl_buckets(page, r);
@@ -192,11 +192,11 @@ std::string rl_page(const RlScenario& s, const RlResult& result, const WrittenSc
     const std::string words = limit_warning(result.power->site, *s.training.power);
     if (!words.empty()) warning = escaped("Power limit ") + strong(words) + escaped(". ");
   }
-  page.headline(warning + escaped("A step takes ") + strong(page_duration(base(r.step))) +
-                escaped(". Most GPU time goes into ") +
-                strong(in_sentence(rl_buckets()[largest].title)) +
-                escaped(fmt::format(
-                    ": {}.", page_percent(percentages_that_add_up(shares)[largest] / 100, 1))));
+  page.headline(
+      warning + escaped("A step takes ") + strong(page_duration(base(r.step))) +
+      escaped(". Of the GPU time ") + strong(in_sentence(rl_buckets()[largest].title)) +
+      escaped(fmt::format(" takes most, {}.",
+                          page_percent(percentages_that_add_up(shares)[largest] / 100, 1))));
   page.figures(rl_figures(s, r));
   add_claim_section(page, claim);
   add_rl_expected(page, s, r);

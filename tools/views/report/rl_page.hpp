@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/answer/rl_answer.hpp"
 #include "sim/answer/step_answer.hpp"
 #include "sim/rl/rl_step.hpp"
+#include "tools/views/report/input_tables.hpp"
 
 namespace lockstep {
 
@@ -13,6 +15,8 @@ class Behind;
 class ClaimCheck;
 class Page;
 
+/// What is simulated: the algorithm, samples, the engine and the update.
+std::vector<NamedWords> rl_words(const RlScenario& scenario, const RlReport& report);
 /// Sections: how long each phase of an iteration takes, and where its GPU time goes.
 void add_iteration(Page& page, const RlReport& report);
 

@@ -41,6 +41,11 @@ AnswerBasis run_basis(const CampaignResult& result, const PresetStore* presets) 
     nodes->words +=
         fmt::format(" to train, and {} more to generate", grouped(result.rl->rl.generation.nodes));
   }
+  if (result.rl != nullptr && result.plan.iteration) {
+    std::erase_if(basis.simulated, [](const NamedWords& each) { return each.name == "Batch"; });
+    const std::vector<NamedWords> learning = rl_words(*result.rl, *result.plan.iteration);
+    basis.simulated.insert(basis.simulated.end(), learning.begin(), learning.end());
+  }
   if (presets != nullptr) basis.named = presets_of(result.scenario, *presets);
   return basis;
 }
@@ -75,6 +80,7 @@ void add_run_sections(Page& page, const CampaignResult& result, const PresetStor
   add_waterfall(page, result);
   if (result.plan.iteration) add_iteration(page, *result.plan.iteration);
   if (!result.summary.modes.empty()) add_causes(page, result);
+  add_checkpoints(page, result);
   if (result.optimum) add_interval_curve(page, result);
   if (result.fleet) {
     add_money_by_month(page, *result.fleet,

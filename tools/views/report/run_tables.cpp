@@ -213,6 +213,42 @@ void add_cost(Page& page, const CampaignResult& result) {
   }
 }
 
+void add_checkpoints(Page& page, const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  const double each = result.plan.checkpoint.all.base_units();
+  if (s.checkpoints <= 0 || each <= 0) return;
+  const auto duration = [](Seconds time) {
+    return time > Seconds{} ? PageCell::number(page_duration(time.base_units()), time.base_units())
+                            : PageCell::unknown();
+  };
+  PageTable table{.columns = {{.title = "Checkpoint to"},
+                              {.title = "Every", .numeric = true},
+                              {.title = "Training waits", .numeric = true},
+                              {.title = "There after", .numeric = true, .about = "more"},
+                              {.title = "Slower", .numeric = true, .about = "meanwhile"},
+                              {.title = "GB/s", .numeric = true, .about = "while steps run"},
+                              {.title = "Of what it sustains", .numeric = true}}};
+  for (std::size_t t = 0; t < result.plan.campaign.tiers.size(); ++t) {
+    const CheckpointTier& tier = result.plan.campaign.tiers[t];
+    std::vector<PageCell> row{PageCell::text(tier.name), duration(tier.interval),
+                              duration(tier.blocks), duration(tier.finishes),
+                              tier.drag > 0
+                                  ? PageCell::number(page_percent(tier.drag, 1), tier.drag)
+                                  : PageCell::unknown()};
+    const bool writes = t < result.plan.writes.size();
+    const double rate = writes ? result.plan.writes[t].rate(tier.interval).base_units() : 0;
+    row.push_back(writes ? PageCell::number(significant(rate / 1e9), rate) : PageCell::unknown());
+    const double share = writes ? result.plan.writes[t].share(tier.interval) : 0;
+    row.push_back(share > 0 ? PageCell::number(page_percent(share, 1), share)
+                            : PageCell::unknown());
+    table.rows.push_back(std::move(row));
+  }
+  page.section("Checkpoints",
+               fmt::format("{} a run of {}, {}/s on average over the run.", compact(s.checkpoints),
+                           page_bytes(each), page_bytes(s.checkpoints * each / s.wall_s.mean)));
+  page.table(table);
+}
+
 void add_projections(Page& page, const CampaignResult& result) {
   PageTable table{.columns = {{.title = "Size"},
                               {.title = "Mean time to failure", .numeric = true},
@@ -224,8 +260,14 @@ void add_projections(Page& page, const CampaignResult& result) {
          PageCell::number(page_duration(seconds), seconds),
          PageCell::number(significant(kSecondsInDay / seconds), kSecondsInDay / seconds)});
   }
+  const bool aging = std::ranges::any_of(result.plan.campaign.modes,
+                                         [](const FailureMode& mode) { return mode.shape != 1; });
   page.section("The same parts in jobs of other sizes",
-               "How often a job is stopped, from the failure rates of its components alone.");
+               std::string("How often a job is stopped, from the mean failure rates of its "
+                           "components alone.") +
+                   (aging ? " Parts whose law has a shape are new when the run begins, so that it "
+                            "meets more failures (shape below 1) or fewer."
+                          : ""));
   page.table(table);
 }
 

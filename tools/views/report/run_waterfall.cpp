@@ -167,7 +167,7 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
                    .about = result.fleet ? "as if all were there from the start" : ""}},
   };
   if (priced) table.columns.push_back({.title = "Rent", .numeric = true});
-  table.columns.push_back({.title = "What attacks it"});
+  table.columns.push_back({.title = "What attacks it in general"});
   for (const WaterfallPart& part : parts) {
     const double sign = part.is_loss() ? -1 : 1;
     const std::string share = share_text(part);

@@ -37,7 +37,8 @@ std::string as_in_table(const RunSummary& summary, const std::vector<WaterfallPa
   std::vector<double> shares{summary.shares[0]};
   for (const WaterfallPart& loss : losses) shares.push_back(loss.share);
   const double shown = percentages_that_add_up(shares)[which + 1], share = losses[which].share;
-  if (share < 0.01 || shown >= 100) return telling_percent(share);
+  constexpr double kShown = 0.0005;
+  if (share < kShown || shown >= 100) return telling_percent(share);
   return page_percent(shown / 100, 1);
 }
 
@@ -53,10 +54,10 @@ Html losses_sentences(const CampaignResult& result) {
   if (summary.modes.empty()) return out;
   const ModeSummary& mode = *std::ranges::max_element(summary.modes, {}, &ModeSummary::cost_s);
   if (mode.cost_s <= 0) return out;
-  return out + escaped(" The costliest cause is ") + strong(mode.name) +
-         escaped(fmt::format(": {} failures a run cost {} of the wall time.",
-                             significant(mode.failures),
-                             telling_percent(mode.cost_s / summary.wall_s.mean)));
+  return out + escaped(" Of all causes ") + strong(mode.name) +
+         escaped(fmt::format(
+             " cost most in these runs: {} failures a run took {} of the wall time.",
+             significant(mode.failures), telling_percent(mode.cost_s / summary.wall_s.mean)));
 }
 
 /// "It would write 122 GB/s ...": what an advised interval means for the storage.
@@ -200,9 +201,8 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
                        .label = fmt::format(
                            "machines as they come, with {}energy, people and interest: {} spent, "
                            "{} of it comes back as what {} are worth at the end",
-                           money.plants > 0 ? "the site's plants, " : "",
-                           page_usd(money.spent() + money.interest), page_usd(-money.residual),
-                           sold_words(money))});
+                           besides_words(money), page_usd(money.spent() + money.interest),
+                           page_usd(-money.residual), sold_words(money))});
     return;
   }
   if (result.bill && result.bill->cost.total_usd() > 0) {

@@ -32,7 +32,7 @@ void add_step_buckets(Page& page, const StepReport& report) {
   PageTable table{.columns = {{.title = "What"},
                               {.title = "of the step", .numeric = true},
                               {.title = "Time", .numeric = true},
-                              {.title = "What attacks it"}}};
+                              {.title = "What attacks it in general"}}};
   constexpr double kRounding = 1e-12;  // what sums leave where nothing is
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (shares[i] < kRounding) continue;
@@ -47,6 +47,24 @@ void add_step_buckets(Page& page, const StepReport& report) {
   }
   page.section("Where the GPU time goes",
                fmt::format("Mean over all GPUs; together {}.", page_duration(report.step_s)));
+  page.table(table);
+}
+
+void add_critical_path(Page& page, const StepReport& report) {
+  if (report.critical_path.empty()) return;
+  PageTable table{.columns = {{.title = "Critical path"},
+                              {.title = "of the step", .numeric = true},
+                              {.title = "Time", .numeric = true}},
+                  .first_rows = 8};
+  const double longest =
+      std::ranges::max_element(report.critical_path, {}, &CriticalPathPart::share)->share;
+  for (const CriticalPathPart& part : report.critical_path) {
+    table.rows.push_back({PageCell::text(part.what),
+                          {.content = with_bar(page_percent(part.share, 1), part.share / longest),
+                           .sort = part.share},
+                          PageCell::number(page_duration(part.seconds), part.seconds)});
+  }
+  page.section("What the end of the step waited for");
   page.table(table);
 }
 
@@ -154,6 +172,7 @@ void add_step_sections(Page& page, const RunResult& result) {
   add_facts(page, "The answer", answer_facts(result));
   add_step_buckets(page, result.report);
   add_stages(page, result);
+  add_critical_path(page, result.report);
   if (result.report.use && !result.report.use->lines.empty()) {
     add_fabric_picture(page, *result.report.use);
     if (result.report.method != StepMethod::exact && result.report.use->bytes() > Bytes{}) {

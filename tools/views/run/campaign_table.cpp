@@ -99,8 +99,7 @@ std::string bill_lines(const CampaignResult& result) {
         "Cost", kCampaignLabels,
         fmt::format(
             "{} USD: {} spent on machines as they come, {}energy, people and interest{}{}{}",
-            compact(money.usd()), compact(money.spent() + money.interest),
-            money.plants > 0 ? "the site's plants, " : "",
+            compact(money.usd()), compact(money.spent() + money.interest), besides_words(money),
             money.residual < 0
                 ? fmt::format(", of which {} USD come back as what {} are worth at the end",
                               compact(-money.residual), sold_words(money))
@@ -179,9 +178,10 @@ std::string availability_line(const CampaignResult& result) {
   add("cooling", of.cooling);
   add("grid", of.grid);
   if (of.path && *of.path <= 0) {
-    return labelled_line("  no limit binds", kCampaignLabels,
-                         "never in full: the path brings less than all machines draw, even where "
-                         "nothing is broken");
+    return labelled_line(
+        "  no limit binds", kCampaignLabels,
+        "never: the path brings less than all machines draw, even where nothing is "
+        "broken");
   }
   if (of.all && *of.all == 0 && books.unbound_share() == 0) {
     return labelled_line("  no limit binds", kCampaignLabels,

@@ -14,6 +14,11 @@ std::string partial_money_words(const CampaignResult& result) {
   return out + fmt::format(", and the site's plants, written off over {:g} years", prices.years);
 }
 
+std::string besides_words(const MonthMoney& sum) {
+  return std::string(sum.plants > 0 ? "the site's plants, " : "") +
+         (sum.rented > 0 ? "rent, " : "");
+}
+
 std::string_view sold_words(const MonthMoney& sum) {
   if (sum.plants <= 0) return "machines";
   return sum.bought > 0 ? "machines and plants" : "plants";

@@ -25,5 +25,7 @@ inline std::string_view instead_of_owning(const CampaignResult& result) {
 std::string partial_money_words(const CampaignResult& result);
 /// What comes back of a purchase at the end: "machines", "machines and plants", "plants".
 std::string_view sold_words(const MonthMoney& sum);
+/// "the site's plants, rent, ", of what there is: what is paid beside machines, energy and people.
+std::string besides_words(const MonthMoney& sum);
 
 }  // namespace lockstep

@@ -237,7 +237,12 @@ std::string scaling_page(const std::string& file, const Scaling& scaling,
   page.headline(scaling_headline(scaling));
   add("Strong scaling", "The same batch on more GPUs.", scaling.strong);
   add("Weak scaling", "As many sequences a replica on more GPUs.", scaling.weak);
-  add_basis(page, basis);
+  // The sizes are other ones: those of the tables.
+  AnswerBasis shown = basis;
+  for (NamedWords& each : shown.simulated) {
+    if (each.name == "Nodes" || each.name == "Batch") each.name += " of the scenario";
+  }
+  add_basis(page, shown);
   page.foot("Scenario: " + file + ".");
   page.foot(
       "What a GPU does is its tokens a second. Losses are what a token takes more of each "

@@ -53,6 +53,18 @@ Html money_words(const ServingAnswer& a) {
   return out + escaped(".");
 }
 
+/// " The step of training takes 1.28 times as long as without the service."
+Html beside_words(const ServingBeside& beside) {
+  Html out;
+  for (const BesideJob& job : beside.jobs) {
+    if (job.alone_s <= 0) continue;
+    out += escaped(" A step of ") + strong(job.name) + escaped(" takes ") +
+           strong(fmt::format("{:.2f} times", job.step_s / job.alone_s)) +
+           escaped(" as long as without the service.");
+  }
+  return out;
+}
+
 void add_serving_headline(Page& page, const ServingAnswer& a) {
   const ServingFigures& f = a.report.figures;
   if (f.served == 0) {
@@ -64,9 +76,16 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
                strong(page_duration(f.ttft_s.p99)) + escaped("; then one every ") +
                strong(page_duration(f.tpot_s.mean)) + escaped(".");
   if (a.spec.limits_requests()) {
-    words += escaped(" The objectives are kept for ") + strong(page_percent(a.report.attained, 1)) +
-             escaped(" of the requests.");
+    // Where only some users ask for something, all others' requests have to be served.
+    const Html share = strong(page_percent(a.report.attained, 1));
+    words += a.spec.objectives.per_request()
+                 ? escaped(" The objectives are kept for ") + share + escaped(" of the requests.")
+                 : escaped(" ") + share +
+                       escaped(
+                           " of the requests are served, and within the limits of their users "
+                           "where these have any.");
   }
+  if (a.report.beside) words += beside_words(*a.report.beside);
   if (a.report.stopped) words += escaped(" The simulation was interrupted: all is of before.");
   words += money_words(a);
   if (const std::string course = load_course_words(a); !course.empty()) {
@@ -375,6 +394,11 @@ void add_adapters(Page& page, const ServingAnswer& a) {
   if (a.report.adapters) page.section("Adapters", adapter_words(a) + ".");
 }
 
+void add_transfers_of_pools(Page& page, const ServingAnswer& a) {
+  if (a.spec.pools.size() < 2) return;
+  page.section("Keys and values between the pools", transfer_words(a) + ".");
+}
+
 /// Adds the effects of the service and the trainings on each other.
 void add_serving_beside(Page& page, const ServingAnswer& a) {
   if (!a.report.beside) return;
@@ -412,6 +436,18 @@ void add_serving_beside(Page& page, const ServingAnswer& a) {
                           gigabytes(l.service_bytes), gigabytes(l.training_bytes)});
   }
   if (!links.rows.empty()) page.table(links);
+  if (b.transfers.empty()) return;
+  PageTable held{.columns = {{.title = "Held back by the other"},
+                             {.title = "Slower", .numeric = true},
+                             {.title = "On"}},
+                 .first_rows = 12};
+  for (const BesideTransfer& t : b.transfers) {
+    const double slower = t.alone_s > 0 ? t.mean_s / t.alone_s : 0;
+    held.rows.push_back({PageCell::text(t.job + ": " + t.name),
+                         PageCell::number(fmt::format("{:.2f}×", slower), slower),
+                         PageCell::text(t.link)});
+  }
+  page.table(held);
 }
 
 /// Requests, by bins of time.
@@ -501,7 +537,8 @@ void add_serving_over_time(Page& page, const ServingAnswer& a) {
   if (bins.bin_s <= 0) return;
   page.section("Over time", fmt::format("Means over {}, of requests that were served to the end.",
                                         page_duration(bins.bin_s)));
-  add_serving_chart(page, bins, "Requests that arrive a second", "", bins.arrivals, 0);
+  add_serving_chart(page, bins, "Requests that arrive a second, of those served", "", bins.arrivals,
+                    0);
   add_serving_chart(page, bins, "Requests being served or waiting", "", bins.in_system, 1);
   double longest = 0;
   for (const double first : bins.first_s) {
@@ -570,6 +607,7 @@ std::string serving_page(const ServingAnswer& a, const Behind* behind, const Cla
   add_distribution(page, a);
   add_serving_time(page, a);
   add_serving_pools(page, a);
+  add_transfers_of_pools(page, a);
   add_populations(page, a);
   add_regions(page, a);
   add_cache_tiers(page, a);

@@ -141,15 +141,6 @@ std::string serving_lives_lines(const ServingAnswer& a) {
 }
 
 /// Keys and values between pools.
-std::string serving_transfer_text(const ServingAnswer& a) {
-  const ServingReport& r = a.report;
-  std::string out = fmt::format("{} a request, {} with its way to itself; {} GB in all",
-                                duration_text(r.transfer_s), duration_text(r.transfer_alone_s),
-                                significant(r.transferred_bytes / 1e9));
-  if (r.links.empty()) return out;
-  return out + fmt::format("; {} is {} full", r.links[0].name, percent_text(r.links[0].share));
-}
-
 std::string serving_headline(const ServingAnswer& a) {
   const ServingFigures& f = a.report.figures;
   const auto line = [](std::string_view label, const std::string& text) {
@@ -185,7 +176,7 @@ std::string serving_headline(const ServingAnswer& a) {
            fmt::format("{} output tokens/s, {} per GPU; {} per user", significant(f.output_per_s),
                        significant(f.output_per_s / a.spec.gpus()), significant(f.per_user)));
   if (a.spec.objectives.any()) out += line("Objectives", objectives_text(a));
-  if (a.spec.pools.size() > 1) out += line("Transfer", serving_transfer_text(a));
+  if (a.spec.pools.size() > 1) out += line("Transfer", transfer_words(a));
   if (a.report.power) out += line("Power", serving_power_text(a));
   if (const std::string money = serving_money_text(a); !money.empty()) out += line("Money", money);
   out += serving_lives_lines(a);

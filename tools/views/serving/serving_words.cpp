@@ -159,4 +159,13 @@ std::string cache_tiers_words(const ServingTierReport& t) {
   return out;
 }
 
+std::string transfer_words(const ServingAnswer& a) {
+  const ServingReport& r = a.report;
+  std::string out = fmt::format("{} a request, {} with its way to itself; {} GB in all",
+                                duration_text(r.transfer_s), duration_text(r.transfer_alone_s),
+                                significant(r.transferred_bytes / 1e9));
+  if (r.links.empty()) return out;
+  return out + fmt::format("; {} is {} full", r.links[0].name, percent_text(r.links[0].share));
+}
+
 }  // namespace lockstep

@@ -35,4 +35,8 @@ std::string restart_words(const ServingAnswer& answer);
 /// What adapters took of memory and time. Requires an answer with any.
 std::string adapter_words(const ServingAnswer& answer);
 
+/// What the keys and values between the pools took, of time and of the fullest link. Requires two
+/// pools.
+std::string transfer_words(const ServingAnswer& answer);
+
 }  // namespace lockstep

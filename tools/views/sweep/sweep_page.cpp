@@ -402,7 +402,8 @@ std::vector<std::string> groups_of(const SweepPoints& points) {
 void add_sweep_fronts(Page& page, const SweepPoints& points, bool larger) {
   if (points.costs.empty()) return;
   page.section("What the best costs",
-               fmt::format("On the dashed front are points{} of which no other is better in both.",
+               fmt::format("On a dashed front are points{} of which no other is better in both; "
+                           "where there is none, one point is best in both.",
                            points.all_that_fit < points.all ? " that fit in memory" : ""));
   page.begin_row();
   std::size_t shown = 0;

@@ -440,6 +440,10 @@ std::string vary_page(const Varied& varied, const AnswerBasis& basis) {
                            ? varied_subject(varied)
                            : fmt::format("{} of {}", axes_words(varied),
                                          std::filesystem::path(varied.file).filename().string()));
+  // What a question that has no file assumed is said there.
+  if (basis.written && basis.written->contains("about") && varied.file == kAskedFile) {
+    page.about(basis.written->at("about").get<std::string>());
+  }
   const std::vector<Compared> all = compared_in(varied);
   page.headline(headline_of(all) + limit_sentence(exceeded_rows(varied)));
   for (const Compared& of : all) add_compared(page, of);
