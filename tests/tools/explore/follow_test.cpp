@@ -158,14 +158,13 @@ TEST_CASE("explore: a shard group that a layout does not fit is left out, and ke
     return Json::parse(explorer.answer(state)).at("scenario").at("parallelism");
   };
   CHECK(answered({{"batch.tokens", "4096"}}).at("shard_group") == 64);
-  CHECK_FALSE(answered({{"parallelism.sharding", "zero1"}}).contains("shard_group"));
+  CHECK_FALSE(answered({{"parallelism.sharding", "none"}}).contains("shard_group"));
   const Json found = Json::parse(explorer.layout({}, {"model", "llama3_405b"}));
   const ExploreState larger = followed_state_of(found.at("state"));
   CHECK(Json::parse(explorer.answer(larger)).at("memory_fits") == true);
   for (const std::string_view path : {"model", "parallelism.tensor", "cluster.nodes"}) {
     for (const Json& position : followed_positions(explorer, path)) {
-      CAPTURE(position.dump());
-      CHECK_FALSE(position.contains("error"));
+      CHECK(position.dump().find("shard_group") == std::string::npos);
     }
   }
 }
