@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -199,11 +200,14 @@ class Drawing {
       if (box.count++ == 0) box.name = units_[u].name;
       box.level = units_[u].level;
     }
+    std::set<int> groups;
+    for (const auto& [of, number] : known) groups.insert(std::get<1>(of));
     for (const auto& [of, number] : known) {
       FabricUse::Box& box = boxes_[first + number];
       if (box.count > 1) box.name = fmt::format("{} × {}", std::get<0>(of), box.count);
       const int group = std::get<1>(of);
-      if (coarse == 1 && group >= 0 && box.count > 1) box.name += fmt::format(", group {}", group);
+      const bool told = coarse == 1 && groups.size() > 1;
+      if (told && group >= 0 && box.count > 1) box.name += fmt::format(", group {}", group);
     }
   }
 

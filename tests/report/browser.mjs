@@ -161,7 +161,7 @@ const namelessControls = () => [...document.querySelectorAll('button, input, [ta
     each.closest('label')?.textContent.trim()))
   .map(each => each.outerHTML.slice(0, 60));
 
-const kCharts = {busy: 9, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1,
+const kCharts = {busy: 10, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1,
   points: 2, plan: 5, step: 5, 'what-if': 3, fabric: 1,
   collectives: 2, comparison: 1, sweep: 7, serving: 4, site: 9,
   scaling: 2, diagnosis: 4, replay: 2, learnt: 2, rows: 1, filling: 2};

@@ -58,7 +58,7 @@ std::string diagnosis_verdict(const Diagnosis& d) {
       [](const DiagnosedPart& part) { return std::abs(part.difference_s()); });
   out += ".";
   if (std::abs(most->difference_s()) > kEven * d.predicted_s) {
-    out += fmt::format(" Most of the difference lies in {}: {}.", most->title,
+    out += fmt::format(" The largest difference lies in {}: {}.", most->title,
                        signed_duration(most->difference_s()));
   }
   return out;

@@ -213,7 +213,9 @@ void add_traffic(Page& page, const StepReport& report) {
   nlohmann::json options = stacked_bars(classes, parts, "%");
   options["xAxis"]["max"] = 100;  // rounded parts may add up to a little more
   page.chart({.title = "Traffic by kind, of each class of links",
-              .about = "Shares of the bytes of a step, both ways.",
+              .about = "Shares of the bytes of a step. Of ways that carry the same, as the two of "
+                       "a cable often do, "
+                       "one stands for all.",
               .summary = "Stacked bars of shares by kind, one for each class of links.",
               .height_px = bars_height(classes.size()) + 40},
              options);

@@ -79,15 +79,16 @@ std::string bill_lines(const CampaignResult& result) {
   const bool by_hours = result.site || result.fleet;
   const Watts most = by_hours ? power.site_peak : power.levels.training.facility;
   const std::string there = result.fleet
-                                ? fmt::format("; of the nodes that are there, {} on average",
+                                ? fmt::format(" by the nodes that are there, {} on average",
                                               significant(nodes_held(result, bill.usage.time)))
                                 : "";
   std::string out = labelled_line(
       "Energy", kCampaignLabels,
-      fmt::format("{} at the site's meter, {} on average, {} {}; nameplate of the GPUs {}{}",
-                  energy_text(bill.usage.energy), power_text(bill.usage.energy / bill.usage.time),
-                  power_text(most), by_hours ? "at the most" : "in a step",
-                  power_text(power.gpu_nameplate), there));
+      fmt::format(
+          "{} at the site's meter{}, {} on average, {} {}; nameplate of the GPUs{} {}",
+          energy_text(bill.usage.energy), there, power_text(bill.usage.energy / bill.usage.time),
+          power_text(most), by_hours ? "at the most" : "in a step",
+          result.fleet ? " of the job and its hot spares" : "", power_text(power.gpu_nameplate)));
   if (bill.cost.tonnes_co2) {
     out += labelled_line("Carbon", kCampaignLabels,
                          fmt::format("{} t of CO2", significant(*bill.cost.tonnes_co2)));
