@@ -387,7 +387,7 @@ TEST_CASE("machines that come in lots: months add up to what the answer says in 
       test::lockstep_with(
           {"run", LOCKSTEP_SOURCE_DIR "/scenarios/site/cloud-then-own.json", "--trajectories", "3"})
           .out;
-  CHECK(table.find("; of the nodes that are there, ") != table.npos);
+  CHECK(table.find(" by the nodes that are there, ") != table.npos);
 }
 
 TEST_CASE("machines that come in lots: what is left of a term when the run is done is told") {
