@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/search/ask.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tools/console/options.hpp"
@@ -152,6 +153,22 @@ TEST_CASE("what-if page: inputs on which points differ are each point's own") {
   CHECK(written["parallelism"]["pipeline"] == 2);
   CHECK(written["cluster"]["node"] == nlohmann::ordered_json({"dgx_h100", "dgx_b200"}));
   CHECK(written["cluster"]["nodes"] == 8);
+}
+
+TEST_CASE("what-if page: what a question assumed stands there once, as far as points agree on it") {
+  if (!draws_charts()) return;
+  const auto point = [](const std::string& nodes, const std::string& layout) {
+    return VariedPoint{
+        .values = {nodes},
+        .answer = {{"step_s", 1.0},
+                   {"scenario", {{"about", "Asked here. Assumed: 8 sequences. " + layout}}}}};
+  };
+  const Varied varied{.file = std::string(kAskedFile),
+                      .axes = {{"cluster.nodes", {"8", "16", "32"}}},
+                      .points = {point("8", "It is the fastest."), point("16", "It is near."),
+                                 point("32", "It is near.")}};
+  const std::string html = vary_page(varied, varied_basis(varied, nullptr, test::presets()));
+  CHECK(html.find("<p class=\"about\">Asked here. Assumed: 8 sequences.</p>") != html.npos);
 }
 
 TEST_CASE("what-if page: every number that has an interval shows it, in its own words") {

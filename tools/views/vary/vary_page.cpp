@@ -409,6 +409,23 @@ std::vector<std::string> assumed_for_points(const Varied& varied) {
   return out;
 }
 
+/// What a question without a file assumed at all its points: the sentences with which the words
+/// about each of them begin.
+std::string about_all_points(const Varied& varied) {
+  std::optional<std::string> out;
+  for (const VariedPoint& point : varied.points) {
+    if (!point.ok() || !point.answer.contains("scenario")) continue;
+    const auto about = point.answer.at("scenario").value("about", std::string());
+    if (!out) out = about;
+    if (about.starts_with(*out)) continue;
+    const auto unlike =
+        static_cast<std::size_t>(std::ranges::mismatch(*out, about).in1 - out->begin());
+    const std::size_t stop = unlike > 0 ? out->rfind(". ", unlike - 1) : std::string::npos;
+    out->resize(stop == std::string::npos ? 0 : stop + 1);
+  }
+  return out.value_or("");
+}
+
 }  // namespace
 
 AnswerBasis varied_basis(const Varied& varied, const WrittenScenario& written,
@@ -440,9 +457,8 @@ std::string vary_page(const Varied& varied, const AnswerBasis& basis) {
                            ? varied_subject(varied)
                            : fmt::format("{} of {}", axes_words(varied),
                                          std::filesystem::path(varied.file).filename().string()));
-  // What a question that has no file assumed is said there.
-  if (basis.written && basis.written->contains("about") && varied.file == kAskedFile) {
-    page.about(basis.written->at("about").get<std::string>());
+  if (varied.file == kAskedFile) {
+    if (const std::string about = about_all_points(varied); !about.empty()) page.about(about);
   }
   const std::vector<Compared> all = compared_in(varied);
   page.headline(headline_of(all) + limit_sentence(exceeded_rows(varied)));
