@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <exception>
@@ -66,9 +67,11 @@ std::int64_t multiple_near(std::int64_t value, std::int64_t unit) {
   return std::max<std::int64_t>(1, (value + unit / 2) / unit) * unit;
 }
 
-/// Servers of which whole replicas are made, where a replica has so many ranks.
+/// Servers of which whole replicas are made, where a replica has so many ranks. The analyser
+/// follows std::gcd no further, and takes its quotient for undefined.
 std::int64_t servers_together(std::int64_t replica, int per_node) {
-  return replica / std::gcd(replica, std::int64_t{per_node});
+  assert(replica > 0 && per_node > 0);
+  return std::max(std::int64_t{1}, std::lcm(replica, std::int64_t{per_node}) / per_node);
 }
 
 /// A job that may be whole.
