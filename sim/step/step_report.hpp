@@ -56,7 +56,7 @@ struct TimelineSlice {
                         ///< 4 copies to and from the host
   std::uint8_t kind;    ///< index into slice_kinds()
   bool critical = false;     ///< a pass or the optimiser, on the path that the end waited for
-  std::int32_t micro_batch;  ///< -1: none
+  std::int32_t micro_batch;  ///< -1: none; a message has those of the pass that takes it
   std::int32_t chunk;        ///< virtual stage of the rank; -1: none
   StepTime start, end;
 };

@@ -1,6 +1,7 @@
 #include "sim/step/timeline.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace lockstep {
@@ -44,12 +45,16 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
   }
   // A message keeps its channel until it has left; its latency overlaps the next one.
   std::vector<StepTime> free(2 * result.actors.size());
+  /// Messages so far for a chunk of a receiver: they come in the order of its micro batches.
+  std::map<std::tuple<std::size_t, bool, std::uint16_t>, std::int32_t> came;
   for (const MessageRecord& m : result.messages) {
-    StepTime& channel = free[2 * m.actor + m.direction];
+    const std::size_t number = 2 * m.actor + m.direction;
+    const MessageTarget& to = result.plan_of(plan, m.actor).message_targets[m.direction][m.number];
     slices.push_back({m.actor, m.direction == 0 ? send_next : send_previous,
                       m.forward ? forward_message : backward_message, false,
-                      static_cast<std::int32_t>(m.number), -1, std::max(m.start, channel), m.end});
-    channel = m.end;
+                      came[{number, to.forward, to.chunk}]++, to.chunk,
+                      std::max(m.start, free[number]), m.end});
+    free[number] = m.end;
   }
   for (const CollectiveRecord& c : result.collectives) {
     const std::vector<std::uint32_t>& actors = result.data_groups[c.group];

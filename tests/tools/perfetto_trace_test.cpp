@@ -102,6 +102,34 @@ TEST_CASE("Perfetto trace: a message flows to the pass that takes it, on the sta
   }
 }
 
+TEST_CASE("Perfetto trace: of two chunks too, each message has its sender, and its taker in time") {
+  // The second chunk of a V runs the other way: its activations go where gradients of the first go.
+  for (const std::string_view schedule : {"interleaved", "zb_v"}) {
+    CAPTURE(schedule);
+    const StepReport report = step_to_trace(schedule).report;
+    const std::vector<MessageFlow> flows = message_flows(report);
+    const std::size_t crossed = schedule == "zb_v" ? 6 : 7;  // borders between the eight parts
+    CHECK(flows.size() == crossed * 8 * 2);
+    std::set<std::size_t> taken_once;
+    for (const MessageFlow& flow : flows) {
+      const TimelineSlice& sent = report.timeline[flow.message];
+      const TimelineSlice& taken = report.timeline[flow.pass];
+      const std::string_view kind = slice_kinds()[sent.kind].name;
+      CHECK(taken_once.insert(flow.pass).second);
+      CHECK(sent.end <= taken.start);
+      CHECK((slice_kinds()[taken.kind].name == "forward") == (kind == "forward message"));
+      CHECK(taken.actor == (sent.actor + (sent.stream == 1 ? 1 : 3)) % 4);
+      // A pass of the same micro batch ended when it was sent, or before where it had to queue.
+      const bool sender = std::ranges::any_of(report.timeline, [&](const TimelineSlice& pass) {
+        return pass.actor == sent.actor && pass.stream == 0 && pass.end <= sent.start &&
+               pass.micro_batch == sent.micro_batch &&
+               (slice_kinds()[pass.kind].name == "forward") == (kind == "forward message");
+      });
+      CHECK(sender);
+    }
+  }
+}
+
 TEST_CASE("Perfetto trace: slices end on the track where they began, in order of time") {
   for (const std::string_view schedule : {"1f1b", "zb_h1", "zb_v"}) {
     CAPTURE(schedule);

@@ -350,6 +350,9 @@ std::string followed_text(const Scenario& before, const Scenario& after, std::st
            is.sequence ? "on" : "off");
   add_name("recompute", "recompute", name_of(before.job.recompute), name_of(after.job.recompute));
   add(kNodesPath, "servers", before.nodes, after.nodes);
+  if (was.shard_group > 0 && is.shard_group == 0) {  // no control has it, nothing puts it back
+    parts.push_back(fmt::format("shard group of {} -> none", grouped(was.shard_group)));
+  }
   add(kSequencesPath, "batch", old.sequences, batch.sequences, " sequences");
   add(kMicroPath, "micro batch", old.micro_sequences, batch.micro_sequences);
   if (parts.empty()) return {};

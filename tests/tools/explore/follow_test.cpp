@@ -159,6 +159,8 @@ TEST_CASE("explore: a shard group that a layout does not fit is left out, and ke
   };
   CHECK(answered({{"batch.tokens", "4096"}}).at("shard_group") == 64);
   CHECK_FALSE(answered({{"parallelism.sharding", "none"}}).contains("shard_group"));
+  const Json unsharded = Json::parse(explorer.moved({}, {"parallelism.sharding", "none"}));
+  CHECK(unsharded.at("said") == "shard group of 64 -> none follows");
   const Json found = Json::parse(explorer.layout({}, {"model", "llama3_405b"}));
   const ExploreState larger = followed_state_of(found.at("state"));
   CHECK(Json::parse(explorer.answer(larger)).at("memory_fits") == true);

@@ -270,7 +270,7 @@ TEST_CASE("waterfall: losses too small to be seen become one, and still add up")
   REQUIRE(parts.size() == 7);
   CHECK(parts[2].name == "All other wall time");
   CHECK(parts[2].share == test::near(0.0008));
-  CHECK(contains(parts[2].about, std::string(run_bucket_names()[7].words)));
+  CHECK(contains(parts[2].sum_of, std::string(run_bucket_names()[7].words)));
   result.summary.shares[2] = 0.0006;  // is seen
   result.summary.shares[3] = 0.0990;
   CHECK(waterfall(result)[2].name == run_bucket_names()[2].words);

@@ -51,9 +51,6 @@ MetricWords metric_words(const std::string& metric, double largest) {
 /// "Step", "MFU", "Energy per step": the metric in words, as a sentence begins.
 std::string metric_title(const std::string& metric) {
   std::string out = FieldInfo{.name = metric, .kind = FieldKind::number}.title();
-  if (out.starts_with("mfu") || out.starts_with("hfu")) {
-    return (out.front() == 'm' ? "MFU" : "HFU") + out.substr(3);
-  }
   if (!out.empty() && out.front() >= 'a' && out.front() <= 'z') {
     out.front() = static_cast<char>(out.front() - 'a' + 'A');
   }

@@ -249,12 +249,14 @@ void add_series(Page& page, const QueueAnswer& a, const SeriesChart& chart) {
     axis["max"] = chart.most;
     axis["interval"] = chart.most / 4;
   }
+  // The axis has its unit above it, and several lines a row of names above that.
+  const bool named = chart.lines.size() > 1;
   page.chart({.title = chart.title,
               .about = chart.about,
               .summary = chart.title + " over time, as lines.",
-              .height_px = 240},
-             {{"grid", plot_grid(34, 4)},
-              {"legend", {{"top", 0}, {"left", 0}, {"show", chart.lines.size() > 1}}},
+              .height_px = named ? 262 : 240},
+             {{"grid", plot_grid(named ? 56 : 34, 4)},
+              {"legend", {{"top", 0}, {"left", 0}, {"show", named}}},
               {"tooltip", {{"trigger", "axis"}}},
               {"xAxis", time_axis(end_s / unit.size, unit.name)},
               {"yAxis", axis},

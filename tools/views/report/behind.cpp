@@ -66,9 +66,6 @@ Html run_behind(const NearbyRun& run) {
 std::string name_behind(const Page::OpenedFigure& figure) {
   std::string out = figure.label.substr(0, figure.label.find_first_of(";:"));
   if (out.empty()) out = FieldInfo{.name = figure.field, .kind = FieldKind::number}.title();
-  if (out.starts_with("mfu") || out.starts_with("hfu")) {
-    return (out.front() == 'm' ? "MFU" : "HFU") + out.substr(3);
-  }
   if (out.front() >= 'a' && out.front() <= 'z') {
     out.front() = static_cast<char>(out.front() - 'a' + 'A');
   }

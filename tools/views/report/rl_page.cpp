@@ -155,11 +155,10 @@ std::vector<NamedWords> rl_words(const RlScenario& s, const RlReport& r) {
   add("GPUs", r.generation_gpus > 0 ? fmt::format("{} train, {} generate", grouped(r.training_gpus),
                                                   grouped(r.generation_gpus))
                                     : fmt::format("{}, shared", grouped(r.training_gpus)));
-  add("Samples",
-      fmt::format("{} prompts of {} tokens, {} responses each of {} on average, {} at "
-                  "most",
-                  grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
-                  grouped(std::round(r.response_mean)), grouped(r.response_most)));
+  add("Samples", fmt::format("{} prompts of {} tokens, {} each of {} on average, {} at most",
+                             grouped(s.rl.prompts), grouped(s.rl.prompt_tokens),
+                             counted(s.rl.generations, "response"),
+                             grouped(std::round(r.response_mean)), grouped(r.response_most)));
   if (!s.rl.algorithm->offline) {
     add("Engine",
         fmt::format("{} replicas of TP {} of {}, {:.0f} sequences at once, {} at most",

@@ -38,7 +38,7 @@ void add_losses(std::vector<WaterfallPart>& parts, std::vector<WaterfallPart> lo
     for (auto part = small; part != losses.end(); ++part) {
       rest.share += part->share;
       rest.printed += part->printed;
-      rest.about += (part == small ? "" : ", ") + part->name;
+      rest.sum_of += (part == small ? "" : ", ") + part->name;
     }
     losses.erase(small, losses.end());
     losses.push_back(std::move(rest));
@@ -95,7 +95,7 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
     const std::string text = share_text(part);
     const bool inside = !part.is_loss() && part.share > kRoomForText;
     names.push_back(part.name);
-    about.push_back(part.about);
+    about.push_back(part.sum_of.empty() ? part.about : part.sum_of);
     bases.push_back(four_digits(100 * base));
     // There is room for a label left of the bar, unless the bar begins near the axis: on a phone
     // the label is a third of the plot.
@@ -173,7 +173,8 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
     const std::string share = share_text(part);
     const double hours = part.share * result.whole_gpu_hours();
     std::vector<PageCell> row{
-        {.content = part.is_loss() ? escaped(part.name) : strong(part.name)},
+        {.content =
+             part.is_loss() ? with_detail(escaped(part.name), part.sum_of) : strong(part.name)},
         {.content = part.is_loss() ? escaped(share) : strong(share), .sort = sign * part.share},
         PageCell::number(page_count(hours), hours)};
     if (priced) row.push_back(PageCell::number(page_usd(hours * price), hours * price));

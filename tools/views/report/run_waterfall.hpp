@@ -22,10 +22,11 @@ struct WaterfallPart {
   };
   Kind kind = Kind::whole;
   std::string name;
-  std::string about;  ///< what would attack a loss, or what it is the sum of; may be empty
+  std::string about;  ///< what would attack a loss; may be empty
   double share = 0;   ///< of peak x wall time
   /// The share in per cent with one decimal: of wall time as the run's other tables have it.
   double printed = 0;
+  std::string sum_of = {};  ///< the losses, too small to be seen, that it is the sum of
 
   [[nodiscard]] bool is_loss() const { return kind == Kind::run_loss || kind == Kind::step_loss; }
 };

@@ -87,11 +87,8 @@ std::string figure_title(std::string_view path) {
   std::string out;
   while (!path.empty()) {
     const std::size_t end = std::min(path.find('.'), path.size());
-    std::string part =
-        FieldInfo{.name = std::string(path.substr(0, end)), .kind = FieldKind::number}.title();
-    if (part.starts_with("mfu")) part.replace(0, 3, "MFU");
-    if (part.starts_with("hfu")) part.replace(0, 3, "HFU");
-    out += (out.empty() ? "" : " ") + part;
+    const FieldInfo part{.name = std::string(path.substr(0, end)), .kind = FieldKind::number};
+    out += (out.empty() ? "" : " ") + part.title();
     path.remove_prefix(std::min(end + 1, path.size()));
   }
   return out;

@@ -173,6 +173,10 @@ void add_spread(const RunResult& result, std::vector<Fact>& out) {
     out.push_back({fmt::format("{:.0f} % interval", 100 * kCoverage),
                    {},
                    interval_text(r.step_s, *result.interval)});
+  } else if (!result.scenario.pools.empty()) {
+    out.push_back({fmt::format("{:.0f} % interval", 100 * kCoverage),
+                   {},
+                   "none: every published run is on nodes of one kind"});
   }
 }
 

@@ -702,6 +702,23 @@ std::string sweep_title(const Sweep& sweep, const SweepSummary& summary) {
   return shown < names.size() ? out + fmt::format(" and {} more", names.size() - shown) : out;
 }
 
+/// " Time to restart and hot spares change together, ...": of axes of several variables.
+std::string together_words(const Sweep& sweep) {
+  const std::map<std::string, std::string> titles = setting_titles(sweep);
+  std::string out;
+  for (const SweepAxis& axis : sweep.axes) {
+    if (axis.variables.size() < 2) continue;
+    std::string names;
+    for (std::size_t v = 0; v < axis.variables.size(); ++v) {
+      const bool last = v + 1 == axis.variables.size();
+      const std::string& title = titles.at(axis.variables[v].name);
+      names += v == 0 ? title : (last ? " and " : ", ") + in_sentence(title);
+    }
+    out += fmt::format(" {} change together: what one shows may be the work of another.", names);
+  }
+  return out;
+}
+
 }  // namespace
 
 AnswerBasis sweep_basis(const Sweep& sweep, const SweepSummary& summary,
@@ -789,7 +806,8 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
     add_sweep_fronts(page, points, larger);
     if (!points.settings.empty()) {
       page.section(title_of(points.objective) + " over each axis",
-                   "A dot for each point; the dashed line joins the best at each value.");
+                   "A dot for each point; the dashed line joins the best at each value." +
+                       together_words(sweep));
       page.begin_row();
       for (std::size_t s = 0; s < std::min(points.settings.size(), kMostMultiples); ++s) {
         add_multiple(page, points, points.settings[s], larger);

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -307,34 +308,25 @@ SteppedCounter memory_over_time(const StepReport& report, std::size_t actor) {
 std::vector<MessageFlow> message_flows(const StepReport& report) {
   const std::size_t stages = report.stages.size();
   if (stages < 2) return {};
-  std::int32_t chunks = 1;
-  for (const TimelineSlice& slice : report.timeline) chunks = std::max(chunks, slice.chunk + 1);
-  /// By receiver and direction, in the order of starts.
-  std::map<std::pair<std::size_t, bool>, std::vector<std::size_t>> messages, passes;
+  /// By actor, whether it is a forward pass, chunk, and micro batch.
+  std::map<std::tuple<std::size_t, bool, std::int32_t, std::int32_t>, std::size_t> passes;
   for (std::size_t i = 0; i < report.timeline.size(); ++i) {
     const TimelineSlice& slice = report.timeline[i];
-    const std::size_t stage = slice.actor % stages, first = slice.actor - stage;
-    if (slice.stream == kNextStream) {
-      messages[{first + (stage + 1) % stages, true}].push_back(i);
-    } else if (slice.stream == kPreviousStream) {
-      messages[{first + (stage + stages - 1) % stages, false}].push_back(i);
-    } else if (slice.stream == kComputeStream) {
-      const std::string_view kind = slice_kinds()[slice.kind].name;
-      const bool takes_next = kind == "forward" && (stage > 0 || slice.chunk > 0);
-      const bool takes_previous = (kind == "backward" || kind == "input gradients") &&
-                                  (stage + 1 < stages || slice.chunk + 1 < chunks);
-      if (takes_next || takes_previous) passes[{slice.actor, takes_next}].push_back(i);
-    }
+    const std::string_view kind = slice_kinds()[slice.kind].name;
+    const bool forward = kind == "forward";
+    // Of a backward pass in two the first takes the message.
+    if (!forward && kind != "backward" && kind != "input gradients") continue;
+    passes[{slice.actor, forward, slice.chunk, slice.micro_batch}] = i;
   }
   std::vector<MessageFlow> out;
-  for (const auto& [channel, sent] : messages) {
-    const std::vector<std::size_t>& taken = passes[channel];
-    bool meets = taken.size() == sent.size();
-    for (std::size_t n = 0; meets && n < sent.size(); ++n) {
-      meets = report.timeline[sent[n]].end <= report.timeline[taken[n]].start;
-    }
-    if (!meets) continue;
-    for (std::size_t n = 0; n < sent.size(); ++n) out.push_back({sent[n], taken[n]});
+  for (std::size_t i = 0; i < report.timeline.size(); ++i) {
+    const TimelineSlice& slice = report.timeline[i];
+    if (slice.stream != kNextStream && slice.stream != kPreviousStream) continue;
+    const std::size_t stage = slice.actor % stages, first = slice.actor - stage;
+    const std::size_t hop = slice.stream == kNextStream ? 1 : stages - 1;
+    const bool forward = slice_kinds()[slice.kind].name == "forward message";
+    out.push_back(
+        {i, passes.at({first + (stage + hop) % stages, forward, slice.chunk, slice.micro_batch})});
   }
   return out;
 }

@@ -36,8 +36,7 @@ SteppedCounter memory_over_time(const StepReport& report, std::size_t actor);
 struct MessageFlow {
   std::size_t message, pass;
 };
-/// Messages and passes of a channel meet in their order. Channels whose messages do not all arrive
-/// before the passes that would take them (schedules that turn round within a stage) have none.
+/// Each message of the timeline, with the pass that takes it.
 std::vector<MessageFlow> message_flows(const StepReport& report);
 
 }  // namespace lockstep
