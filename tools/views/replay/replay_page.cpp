@@ -145,8 +145,8 @@ std::string replay_page(const ReplayStudy& study, const AnswerBasis& basis) {
       study.cluster.node.name, study.cluster.fabric.name));
   Html words = escaped("The step takes ") + strong(page_duration(end));
   if (recorded > 0) {
-    words += escaped(fmt::format("; recorded were {}: {:+.1f}\u00a0%", page_duration(recorded),
-                                 100 * (end / recorded - 1)));
+    words += escaped(fmt::format("; as recorded it took {}: {}", page_duration(recorded),
+                                 error_text(end / recorded - 1)));
   }
   if (study.longest && *study.longest > replay.end) {
     words += escaped(fmt::format("; up to {} if kernels need the communication that was hidden",
