@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <limits>
 #include <numeric>
 
 namespace lockstep {
@@ -109,26 +108,21 @@ std::string percent_text(double share) {
 
 std::vector<double> percentages_that_add_up(std::span<const double> shares, double sum) {
   std::vector<double> tenths(shares.size());
-  std::vector<std::size_t> order;  // those that may give or take a tenth
-  double left = std::round(10 * sum);
+  std::vector<std::size_t> order(shares.size());
+  double left = 10 * sum;
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    tenths[i] = std::round(shares[i] * 1000);
+    tenths[i] = std::floor(shares[i] * 1000 + 1e-9);
     left -= tenths[i];
-    if (i > 0) order.push_back(i);
+    order[i] = i;
   }
-  const double step = left > 0 ? 1 : -1;
-  // A tenth is the least of the largest; no share goes further than to the tenth on its other side.
-  const auto error_after = [&](std::size_t i) {
-    return std::abs(tenths[i] + step - shares[i] * 1000);
-  };
-  const auto worse = [&](std::size_t i) {
-    const double error = error_after(i);
-    return error > 1 ? std::numeric_limits<double>::infinity()
-                     : error / std::max(shares[i], std::numeric_limits<double>::min());
-  };
-  std::ranges::stable_sort(order, std::ranges::less{}, worse);
-  const auto moved = std::min(order.size(), static_cast<std::size_t>(std::abs(left)));
-  for (std::size_t i = 0; i < moved; ++i) tenths[order[i]] += step;
+  const auto rest = [&](std::size_t i) { return shares[i] * 1000 - tenths[i]; };
+  const bool first_up = !order.empty() && rest(0) >= 0.5;
+  // The first share is rounded as it would be alone: before the others, or not at all.
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    if (a == 0 || b == 0) return (a == 0) == first_up && a != b;
+    return rest(a) > rest(b);
+  });
+  for (std::size_t i = 0; i < order.size() && left > 0.5; ++i, left -= 1) tenths[order[i]] += 1;
   for (double& t : tenths) t /= 10;
   return tenths;
 }
