@@ -176,7 +176,6 @@ ResultsDb::~ResultsDb() {
     commit();
   } catch (const InputError&) {
     // Whoever had to know has called commit(); what is lost is made again by the next run.
-    in_transaction_ = false;
   }
 }
 
@@ -268,10 +267,13 @@ std::optional<StoredPoint> ResultsDb::find(const std::string& hash) {
   }
 }
 
+// SQLite knows: where a disk is full it has rolled the transaction back by itself.
+bool ResultsDb::in_transaction() const {
+  return sqlite3_get_autocommit(database_->getHandle()) == 0;
+}
+
 void ResultsDb::begin() {
-  if (in_transaction_) return;
-  database_->exec("BEGIN IMMEDIATE");
-  in_transaction_ = true;
+  if (!in_transaction()) database_->exec("BEGIN IMMEDIATE");
 }
 
 void ResultsDb::add(const ResultRow& row) {
@@ -297,7 +299,6 @@ void ResultsDb::add(const ResultRow& row) {
   if (std::chrono::steady_clock::now() - committed_ < commit_every_) return;
   try {
     database_->exec("COMMIT");
-    in_transaction_ = false;
     committed_ = std::chrono::steady_clock::now();
   } catch (const SQLite::Exception& error) {
     fail(error);
@@ -318,10 +319,9 @@ void ResultsDb::remove(std::uint32_t number) {
 
 void ResultsDb::commit() {
   const std::lock_guard lock(mutex_);
-  if (!in_transaction_) return;
+  if (!in_transaction()) return;
   try {
     database_->exec("COMMIT");
-    in_transaction_ = false;
   } catch (const SQLite::Exception& error) {
     fail(error);
   }

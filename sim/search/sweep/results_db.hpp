@@ -95,6 +95,7 @@ class ResultsDb {
   [[noreturn]] void fail(const SQLite::Exception& error) const;
   void create(const Sweep& sweep, const Manifest& manifest);
   void check(const Sweep& sweep, const Manifest& manifest);
+  [[nodiscard]] bool in_transaction() const;
   void begin();
 
   std::string path_;
@@ -102,7 +103,6 @@ class ResultsDb {
   std::mutex mutex_;
   std::unique_ptr<SQLite::Database> database_;
   std::unique_ptr<SQLite::Statement> insert_, find_;
-  bool in_transaction_ = false;
   std::chrono::milliseconds commit_every_;
   std::chrono::steady_clock::time_point committed_;
 };
