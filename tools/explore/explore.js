@@ -413,8 +413,10 @@ function headline(answer) {
 function change(path) {
   const [one, other] = [valueAt(before?.json, path), valueAt(now.json, path)];
   if (kept === undefined || typeof one !== 'number' || typeof other !== 'number' || one === 0) return '';
-  const share = 100 * (other / one - 1);
-  return `${share > 0 ? '+' : share < 0 ? '−' : ''}${Math.abs(share).toFixed(1)} %`;
+  // A share's change in per cent of itself would be taken for points.
+  const isShare = /mfu|share$/.test(path);
+  const share = 100 * (isShare ? other - one : other / one - 1);
+  return `${share > 0 ? '+' : share < 0 ? '−' : ''}${Math.abs(share).toFixed(1)} ${isShare ? 'points' : '%'}`;
 }
 
 function showFigures() {

@@ -33,7 +33,7 @@ constexpr std::array kExploredNumbers{
     ExploredNumber{kSpeedRows, "tokens_per_s_per_gpu", "tokens per second and GPU"},
     ExploredNumber{kSpeedRows, "tflops_per_gpu", "TFLOP/s per GPU"},
     ExploredNumber{kSpeedRows, "gpus", "GPUs"},
-    ExploredNumber{kSpeedRows, "job.parallelism.data", "replicas"},
+    ExploredNumber{kSpeedRows, "job.parallelism.data", "data width"},
     ExploredNumber{kMemoryRows, "needed_memory_gib", "needed by the fullest GPU"},
     ExploredNumber{kMemoryRows, "usable_memory_gib", "usable"},
     ExploredNumber{kCongestionRows, "fabric.full_fabric.step_s", "step if switches never limited"},

@@ -59,11 +59,24 @@ std::string entries_table(const TrafficReport& report, const TextStyle& style) {
   return table.text(style);
 }
 
+/// Links that are printed alike share a row, as those of all who send to one receiver.
 std::string links_table(const TrafficReport& report, const TextStyle& style) {
   TextTable table({{"fullest links", Align::left}, {"GB/s"}, {"bytes"}, {"mean use"}});
-  for (const TrafficReport::Link& link : report.links) {
-    table.add({link.name, gigabytes(link.capacity_bytes_per_s), gigabyte_text(link.bytes),
-               percent_text(link.utilisation)});
+  const auto figures = [](const TrafficReport::Link& link) {
+    return std::vector{gigabytes(link.capacity_bytes_per_s), gigabyte_text(link.bytes),
+                       percent_text(link.utilisation)};
+  };
+  for (auto first = report.links.begin(); first != report.links.end();) {
+    std::vector<std::string> cells = figures(*first);
+    const auto next = std::find_if(first, report.links.end(),
+                                   [&](const auto& link) { return figures(link) != cells; });
+    const bool is_cut = next == report.links.end() && report.links.size() < report.links_used;
+    const auto alike = next - first;
+    cells.insert(cells.begin(), alike == 1 ? first->name
+                                           : fmt::format("{} ({}{} alike)", first->name,
+                                                         is_cut ? "at least " : "", alike));
+    table.add(std::move(cells));
+    first = next;
   }
   return table.text(style);
 }

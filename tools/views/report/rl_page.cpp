@@ -63,7 +63,7 @@ void add_phases(Page& page, const RlReport& r) {
                               page_percent(base(time) / base(r.step), 1) + " of the step"}});
   };
   add("generation", r.generation);
-  add("scores", r.scores);
+  add(has_teacher(r) ? "teacher" : "scores", r.scores);
   add("training", r.training);
   add("offload", r.offload);
   add("weights to the engine", r.weight_sync);

@@ -62,11 +62,11 @@ std::string title(const RlScenario& s, const RlResult& result, const TextStyle& 
   out += "\n" + labelled_line("Models", kLabels, scorers_text(s.rl));
   const bool offline = s.rl.algorithm->offline;
   if (!offline) out += labelled_line("Pools", kLabels, pools_text(s, r));
-  out += labelled_line(
-      offline ? "Text" : "Rollout", kLabels,
-      fmt::format("{} prompts of {} tokens x {} responses of {} on average, {} at most",
-                  grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
-                  grouped(std::round(r.response_mean)), grouped(r.response_most)));
+  out += labelled_line(offline ? "Text" : "Rollout", kLabels,
+                       fmt::format("{} of {} tokens x {} of {} on average, {} at most",
+                                   counted(s.rl.prompts, "prompt"), grouped(s.rl.prompt_tokens),
+                                   counted(s.rl.generations, "response"),
+                                   grouped(std::round(r.response_mean)), grouped(r.response_most)));
   return out + labelled_line("Training", kLabels, update_words(s, r));
 }
 
@@ -126,7 +126,8 @@ std::string headline(const RlScenario& s, const RlReport& r, const std::optional
                                    significant(r.tokens_per_s_per_gpu())));
   if (s.rl.algorithm->offline) {
     out += memory_line(s);
-    out += labelled_line("Scores", kLabels, duration_text(r.scores.base_units()));
+    out += labelled_line(has_teacher(r) ? "Teacher" : "Scores", kLabels,
+                         duration_text(r.scores.base_units()));
     return out + training_line(r);
   }
   out += labelled_line(

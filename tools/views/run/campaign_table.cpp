@@ -11,6 +11,7 @@
 #include "sim/site/site_availability.hpp"
 #include "sim/site/standby_figures.hpp"
 #include "tools/console/percent.hpp"
+#include "tools/views/rl/update_words.hpp"
 #include "tools/views/run/battery_words.hpp"
 #include "tools/views/run/campaign_result.hpp"
 #include "tools/views/run/data_table.hpp"
@@ -396,9 +397,10 @@ std::string equivalents_text(const CampaignResult& result) {
 
 /// Phases of an iteration of reinforcement learning.
 std::string iteration_text(const RlReport& of) {
-  std::string out = fmt::format(
-      "scores {}, training {}, weights {}", duration_text(of.scores.base_units()),
-      duration_text(of.training.base_units()), duration_text(of.weight_sync.base_units()));
+  std::string out =
+      fmt::format("{} {}, training {}, weights {}", has_teacher(of) ? "teacher" : "scores",
+                  duration_text(of.scores.base_units()), duration_text(of.training.base_units()),
+                  duration_text(of.weight_sync.base_units()));
   if (of.generation <= Seconds{}) return out;
   return fmt::format("generation {}, {}", duration_text(of.generation.base_units()), out);
 }

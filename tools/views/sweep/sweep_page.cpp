@@ -501,13 +501,34 @@ std::string values_words(const SweepAxis& axis, std::size_t v) {
   return out;
 }
 
-/// The objective of the best point. Requires one.
-std::string best_text(const SweepSummary& summary) {
+/// The objective of one of the best points.
+std::string objective_text(const SweepSummary& summary, const std::vector<SqlValue>& row) {
   const auto at = static_cast<std::size_t>(
       std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
-  const SqlValue& value = summary.best.front()[at];
-  const std::optional<double> number = as_number(value);
-  return number ? number_of_column(summary.objective.column, *number) : text_of(value);
+  const std::optional<double> number = as_number(row[at]);
+  return number ? number_of_column(summary.objective.column, *number) : text_of(row[at]);
+}
+
+/// The objective of the best point. Requires one.
+std::string best_text(const SweepSummary& summary) {
+  return objective_text(summary, summary.best.front());
+}
+
+/// "point 4", or with those of the best whose objective is printed alike "point 4 (as printed, also
+/// of points 7 and 9)". Of repeats the first alone: the others differ by chance. Requires one.
+std::string best_points(const SweepSummary& summary) {
+  std::string out = "point " + text_of(summary.best.front()[0]);
+  if (summary.best_repeats > 1) return out;
+  std::vector<std::string> alike;
+  for (std::size_t i = 1; i < summary.best.size(); ++i) {
+    if (summary.fits[i] == summary.fits.front() &&
+        objective_text(summary, summary.best[i]) == best_text(summary)) {
+      alike.push_back(text_of(summary.best[i][0]));
+    }
+  }
+  if (alike.empty()) return out;
+  return out + fmt::format(" (as printed, also of point{} {})", alike.size() > 1 ? "s" : "",
+                           listed(alike));
 }
 
 /// What is sought, as pages call it: "Goodput".
@@ -783,7 +804,7 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
                                        number_of_column(summary.objective.column, interval->low),
                                        number_of_column(summary.objective.column, interval->high))
                          : std::string()) +
-        escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))) +
+        escaped(", at " + best_points(summary) + ".") +
         escaped(summary.fits.front() ? "" : " No point fits in memory.") +
         limit_sentence(summary.limit_warning));
   }
