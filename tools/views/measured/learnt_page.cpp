@@ -107,7 +107,7 @@ void add_kinds(Page& page, const Learnt& learnt) {
                           PageCell::number(error_text(more), more),
                           PageCell::number(within(level.deviation), level.deviation),
                           PageCell::number(within(level.prior), level.prior),
-                          PageCell::number(fmt::format("{:+.1f}", kind.misfit), kind.misfit),
+                          PageCell::number(deviations_text(kind), kind.misfit),
                           PageCell::number(within(kind.half_width_before), kind.half_width_before),
                           PageCell::number(within(kind.half_width_after), kind.half_width_after)});
   }

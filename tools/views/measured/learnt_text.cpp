@@ -37,7 +37,7 @@ std::string table_of_kinds(const Learnt& learnt, const TextStyle& style) {
   for (const LearntKind& kind : learnt.kinds) {
     const LearntLevel& level = kind.level;
     table.add({kind_text(level), std::to_string(level.steps),
-               error_text(std::expm1(level.log_level)), fmt::format("{:+.1f}", kind.misfit),
+               error_text(std::expm1(level.log_level)), deviations_text(kind),
                "+- " + share_text(level.deviation), "+- " + share_text(kind.half_width_before),
                "+- " + share_text(kind.half_width_after)});
   }
@@ -150,6 +150,11 @@ const FieldTable<LearntAnswer>& learnt_answer_fields() {
 }
 
 }  // namespace
+
+std::string deviations_text(const LearntKind& kind) {
+  const std::string text = fmt::format("{:+.1f}", kind.misfit);
+  return text == "-0.0" ? "+0.0" : text;
+}
 
 std::string misfit_words(const LearntKind& kind) {
   if (std::abs(kind.misfit) <= kDoubtful) return {};

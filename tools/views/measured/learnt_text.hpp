@@ -10,6 +10,8 @@
 
 namespace lockstep {
 
+/// How far what the steps say is from what was expected, in its deviations: "+1.3".
+std::string deviations_text(const LearntKind& kind);
 /// That the description does not fit the steps; empty where it does.
 std::string misfit_words(const LearntKind& kind);
 /// Why a step's interval is wider after it was learnt; empty where it is not.

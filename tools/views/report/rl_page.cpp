@@ -43,10 +43,10 @@ std::vector<PageFigure> rl_figures(const RlScenario& s, const RlReport& r) {
                  .field = "generated_tokens_per_s"});
   if (r.generation_gpus > 0) {
     out.push_back({.value = page_percent(r.generation_idle, 1),
-                   .label = "idle: the engine",
+                   .label = "idle time of the engine",
                    .field = "generation_idle_share"});
     out.push_back({.value = page_percent(r.training_idle, 1),
-                   .label = "idle: the trainers",
+                   .label = "idle time of the trainers",
                    .field = "training_idle_share"});
   }
   return out;

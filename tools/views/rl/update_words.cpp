@@ -1,6 +1,5 @@
 #include "tools/views/rl/update_words.hpp"
 
-#include <cstddef>
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
@@ -25,10 +24,6 @@ std::string update_words(const RlScenario& s, const RlReport& r) {
                            micro_batches == 1 ? "one micro batch"
                                               : grouped(micro_batches) + " micro batches",
                            counted(run.sequences, "sample"), grouped(run.tokens), micro);
-}
-
-bool has_teacher(const RlReport& r) {
-  return r.gpu_seconds[static_cast<std::size_t>(RlBucket::teacher)] > 0;
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-/// A step of reinforcement learning in words, for tables and pages.
+/// The training of a step of reinforcement learning in words, for the table and for the page.
 #pragma once
 
 #include <string>
@@ -11,8 +11,5 @@ namespace lockstep {
 /// as 144 samples of 1,167 tokens, 3 to a micro batch": what the scenario says, then what its rows
 /// were rounded to.
 std::string update_words(const RlScenario& s, const RlReport& r);
-
-/// Of distillation, whose phase before training is the teacher's and scores nothing.
-bool has_teacher(const RlReport& r);
 
 }  // namespace lockstep

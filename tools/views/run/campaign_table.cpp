@@ -11,7 +11,6 @@
 #include "sim/site/site_availability.hpp"
 #include "sim/site/standby_figures.hpp"
 #include "tools/console/percent.hpp"
-#include "tools/views/rl/update_words.hpp"
 #include "tools/views/run/battery_words.hpp"
 #include "tools/views/run/campaign_result.hpp"
 #include "tools/views/run/data_table.hpp"

@@ -1,6 +1,7 @@
 #include "tools/views/run/run_facts.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -236,6 +237,10 @@ std::vector<Fact> job_facts(const RunResult& result) {
   out.push_back(
       {"Fabric", {}, fmt::format("{}, {}{}", s.fabric.name, s.transport.name, cable_rates(s))});
   return out;
+}
+
+bool has_teacher(const RlReport& report) {
+  return report.gpu_seconds[static_cast<std::size_t>(RlBucket::teacher)] > 0;
 }
 
 bool has_causal_attention(const StepReport& report) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/base/units.hpp"
+#include "sim/rl/rl_step.hpp"
 #include "tools/views/run/run_result.hpp"
 
 namespace lockstep {
@@ -34,6 +35,9 @@ std::string energy_text(Joules energy);
 /// Whether causal masks leave any of the model's attention out, so that MFU with attention in full
 /// is another number than with causal attention.
 bool has_causal_attention(const StepReport& report);
+
+/// Of distillation, whose phase before training is the teacher's and scores nothing.
+bool has_teacher(const RlReport& report);
 
 /// Of a bucket in the step, in per cent with one decimal: those of all buckets add up to 100.0.
 double bucket_percentage(const StepReport& report, const BucketInfo& bucket);

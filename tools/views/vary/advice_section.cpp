@@ -100,13 +100,18 @@ void add_gains(Page& page, const Advice& advice) {
     page.paragraph(escaped("None of the standard changes can be made here."));
     return;
   }
-  page.chart({.title = fmt::format("Gain: {}", advice.goal->words),
-              .about = "Whiskers: nine of ten gains of such changes lie between. A bar without one "
-                       "has nothing measured to witness it.",
-              .summary = "Bars of the gain of each change, largest first; the table below has the "
-                         "same figures.",
-              .height_px = bars_height(bars.size())},
-             interval_bars(bars, "%"));
+  // Bars of nothing would be an empty chart.
+  const bool some = std::ranges::any_of(
+      advice.changes, [](const AdvisedChange& each) { return each.gain != 0 || each.gain_low; });
+  if (some) {
+    page.chart({.title = fmt::format("Gain: {}", advice.goal->words),
+                .about = "Whiskers: nine of ten gains of such changes lie between. A bar without "
+                         "one has nothing measured to witness it.",
+                .summary = "Bars of the gain of each change, largest first; the table below has "
+                           "the same figures.",
+                .height_px = bars_height(bars.size())},
+               interval_bars(bars, "%"));
+  }
   page.table(advice_rows(advice, advice.changes));
   if (advice.pairs.empty()) return;
   const std::vector<IntervalBar> pairs = gain_bars(advice, advice.pairs);
