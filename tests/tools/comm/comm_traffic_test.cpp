@@ -62,6 +62,22 @@ TEST_CASE("comm: the table says whether the expected time was met") {
   CHECK(traffic_table(scenario, report, {}).find("(NOT within ") != std::string::npos);
 }
 
+TEST_CASE("comm: links that are printed alike share a row, and it says of how many") {
+  const TrafficScenario scenario = shipped("incast-32");
+  const auto table = [&](std::size_t links) {
+    return traffic_table(scenario, simulate_traffic(scenario, links), {});
+  };
+  // Each of 31 sends on a NIC of its own to one.
+  const std::string ten = table(10), two = table(2);
+  CHECK(ten.find("node 1 nic 0 up (at least 9 alike) ") != std::string::npos);
+  CHECK(two.find("node 1 nic 0 up ") != std::string::npos);
+  CHECK(two.find("alike") == std::string::npos);
+  for (const std::string& text : {ten, two}) {
+    CHECK(text.find("node 0 nic 0 down ") != std::string::npos);
+    CHECK(text.find("node 2 nic 0 up") == std::string::npos);
+  }
+}
+
 TEST_CASE("comm --flows: a line for each message, in the order of their ends") {
   const TrafficScenario scenario = shipped("incast-32");
   TrafficSimulation simulation(scenario);

@@ -376,6 +376,26 @@ TEST_CASE("lockstep sweep: the best have the interval of what they are best by, 
   CHECK(html.find("MFU of the best") != std::string::npos);
 }
 
+TEST_CASE("lockstep sweep: a page names all points that are printed as the best one is") {
+  const SweepFolder of;
+  // The price of an hour moves money, and no MFU.
+  const std::string file = of.folder.write("prices.json", R"({
+    "scenario": "step.json", "axes": [
+      {"at": "/batch/micro", "values": [1, 2]},
+      {"at": "/price/usd_per_gpu_hour", "values": [1, 2, 3]}]})");
+  const auto headline = [&](const char* objective) {
+    const std::string page = of.folder.path() + "/prices.html";
+    const Ran ran = lockstep_with(
+        {"sweep", file, "-o", of.db("prices"), "--objective", objective, "--report", page});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return read_text_file(page);
+  };
+  CHECK(headline("mfu").find(" (as printed, also of points ") != std::string::npos);
+  const std::string price = headline("price_usd");
+  CHECK(price.find(", at point\u00a0") != std::string::npos);
+  CHECK(price.find("as printed, also") == std::string::npos);
+}
+
 TEST_CASE("lockstep sweep: the README's queries find something in its example's results") {
   const SweepFolder files;
   // Without the fabric whose hashed paths take a second for each point: no query asks for it.
