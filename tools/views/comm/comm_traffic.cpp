@@ -59,7 +59,8 @@ std::string entries_table(const TrafficReport& report, const TextStyle& style) {
   return table.text(style);
 }
 
-/// Links that are printed alike share a row, as those of all who send to one receiver.
+/// Neighbours in the list that are printed alike share a row. Links that are equally full stand in
+/// the order of their numbers, so that others may stand between those of one kind.
 std::string links_table(const TrafficReport& report, const TextStyle& style) {
   TextTable table({{"fullest links", Align::left}, {"GB/s"}, {"bytes"}, {"mean use"}});
   const auto figures = [](const TrafficReport::Link& link) {
