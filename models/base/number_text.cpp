@@ -1,13 +1,11 @@
 #include "models/base/number_text.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cassert>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <numeric>
 
 namespace lockstep {
 
@@ -104,27 +102,6 @@ std::string percent_text(double share) {
   // What is there is not nothing; nor is a sum's rounding something.
   constexpr double kNothing = 1e-9;
   return share > kNothing ? "<0.1 %" : "0.0 %";
-}
-
-std::vector<double> percentages_that_add_up(std::span<const double> shares, double sum) {
-  std::vector<double> tenths(shares.size());
-  std::vector<std::size_t> order(shares.size());
-  double left = 10 * sum;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    tenths[i] = std::floor(shares[i] * 1000 + 1e-9);
-    left -= tenths[i];
-    order[i] = i;
-  }
-  const auto rest = [&](std::size_t i) { return shares[i] * 1000 - tenths[i]; };
-  const bool first_up = !order.empty() && rest(0) >= 0.5;
-  // The first share is rounded as it would be alone: before the others, or not at all.
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    if (a == 0 || b == 0) return (a == 0) == first_up && a != b;
-    return rest(a) > rest(b);
-  });
-  for (std::size_t i = 0; i < order.size() && left > 0.5; ++i, left -= 1) tenths[order[i]] += 1;
-  for (double& t : tenths) t /= 10;
-  return tenths;
 }
 
 }  // namespace lockstep

@@ -1,10 +1,8 @@
 /// Numbers as text: with a sensible count of digits for people, with twelve for programs.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace lockstep {
 
@@ -40,9 +38,5 @@ std::string duration_text(double seconds);
 std::string error_text(double error);
 /// A share of 1 as per cent: "41.3 %".
 std::string percent_text(double share);
-/// Shares as per cent with one decimal, rounded so that what is printed adds up to `sum`, a number
-/// of one decimal (largest remainder). The first, the one that people quote, is rounded as
-/// percent_text() does. Requires shares whose sum rounds to `sum` per cent.
-std::vector<double> percentages_that_add_up(std::span<const double> shares, double sum = 100);
 
 }  // namespace lockstep

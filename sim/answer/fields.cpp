@@ -130,8 +130,8 @@ std::string FieldInfo::title() const {
   }
   std::ranges::replace(out, '_', ' ');
   // "MFU causal", "TTFT p99".
-  constexpr std::array<std::string_view, 7> kAcronyms{"mfu", "hfu", "ttft", "tpot",
-                                                      "itl", "pue", "kv"};
+  constexpr std::array<std::string_view, 8> kAcronyms{"mfu", "hfu", "ttft", "tpot",
+                                                      "itl", "pue", "kv",   "usd"};
   const std::size_t first = std::min(out.find(' '), out.size());
   if (std::ranges::find(kAcronyms, std::string_view(out).substr(0, first)) != kAcronyms.end()) {
     for (std::size_t i = 0; i < first; ++i) out[i] = static_cast<char>(out[i] - 'a' + 'A');

@@ -4,9 +4,13 @@
 #include <string_view>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
+#include "models/base/write_json.hpp"
 #include "sim/answer/advice.hpp"
 #include "sim/answer/exact_rate.hpp"
 #include "sim/scenario/names.hpp"
+#include "sim/scenario/parallelism_json.hpp"
 
 namespace lockstep {
 namespace {
@@ -123,8 +127,18 @@ void add_groups(const Scenario& s, Changes& out) {
 void add_memory_choices(const Scenario& s, Changes& out) {
   for (const std::string_view name : kShardingNames) {
     if (name == name_of(s.job.parallelism.sharding) || s.job.parallelism.data == 1) continue;
+    std::string set = fmt::format("parallelism.sharding={}", name);
+    // No other sharding has groups: the layout is written anew without them.
+    if (s.job.parallelism.shard_group > 0) {
+      Parallelism other = s.job.parallelism;
+      other.shard_group = 0;
+      nlohmann::ordered_json written = written_parallelism(other);
+      for (const char* const only_of_zero3 : {"reshard", "prefetch"}) written.erase(only_of_zero3);
+      written["sharding"] = name;
+      set = "parallelism=" + write_json(written);
+    }
     add(out, fmt::format("sharding {} -> {}", name_of(s.job.parallelism.sharding), name),
-        {fmt::format("parallelism.sharding={}", name)});
+        {std::move(set)});
   }
   for (const std::string_view name : kRecomputeNames) {
     if (name == name_of(s.job.recompute)) continue;

@@ -26,20 +26,22 @@ TEST_CASE("what a sum leaves in its last digits is nothing") {
   CHECK(percent_text(-1e-12) == "0.0 %");
 }
 
-TEST_CASE("a part that got no tenth, so that all add up, is less than one") {
-  CHECK(part_percent(12.3, 0.1234) == "12.3 %");
-  CHECK(part_percent(0, 0.0006) == "<0.1 %");
-  CHECK(part_percent(0, 0) == "0.0 %");
-  CHECK(page_part(0, 0.0006) == "<\u00a00.1\u00a0%");
+TEST_CASE("a part of a whole is the nearest tenth, and of little less than one") {
+  CHECK(part_percent(0.1234) == "12.3 %");
+  CHECK(part_percent(0.00342) == "0.3 %");
+  CHECK(part_percent(0.0006) == "0.1 %");
+  CHECK(part_percent(0.0004) == "<0.1 %");
+  CHECK(part_percent(0) == "0.0 %");
+  CHECK(page_part(0.0004) == "<\u00a00.1\u00a0%");
 }
 
 TEST_CASE("a part beside others is never printed as all") {
-  CHECK(part_percent(100, 0.99952) == "99.95 %");
-  CHECK(part_percent(100, 0.99997) == "99.997 %");
-  CHECK(part_percent(100, 1 - 1e-8) == ">99.9999 %");
-  CHECK(part_percent(100, 1) == "100.0 %");
-  CHECK(part_percent(99.9, 0.9994) == "99.9 %");
-  CHECK(page_part(100, 0.99952) == "99.95\u00a0%");
+  CHECK(part_percent(0.99952) == "99.95 %");
+  CHECK(part_percent(0.99997) == "99.997 %");
+  CHECK(part_percent(1 - 1e-8) == ">99.9999 %");
+  CHECK(part_percent(1) == "100.0 %");
+  CHECK(part_percent(0.9994) == "99.9 %");
+  CHECK(page_part(0.99952) == "99.95\u00a0%");
 }
 
 TEST_CASE("an error is within what is printed") {

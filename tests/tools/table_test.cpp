@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <doctest/doctest.h>
-#include <numeric>
 #include <random>
 #include <sstream>
 #include <string>
@@ -48,21 +47,6 @@ TEST_CASE("number_text: at most twelve digits, and the shortest text of them") {
   CHECK(number_text(1.0 / 3) == "0.333333333333");
   CHECK(number_text(-0.0) == "0");
   CHECK(twelve_digits(0.1 + 0.2) == 0.3);
-}
-
-TEST_CASE("percentages_that_add_up: what is printed adds up to 100.0") {
-  const std::vector<std::vector<double>> cases{
-      {1.0 / 3, 1.0 / 3, 1.0 / 3}, {0.9999, 0.0001},          {0.12345, 0.54321, 0.33334},
-      {0.3764, 0.3118, 0.3118},    {0.37652, 0.6231, 3.8e-4}, {1}};
-  for (const std::vector<double>& shares : cases) {
-    const std::vector<double> printed = percentages_that_add_up(shares);
-    CHECK(std::accumulate(printed.begin(), printed.end(), 0.0) ==
-          doctest::Approx(100).epsilon(1e-12));
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      CHECK(std::abs(printed[i] - 100 * shares[i]) <= 0.1);
-    }
-    CHECK(printed[0] == std::round(shares[0] * 1000) / 10);
-  }
 }
 
 TEST_CASE("bar: eighth blocks in UTF-8, whole characters in ASCII") {

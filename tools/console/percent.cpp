@@ -1,6 +1,5 @@
 #include "tools/console/percent.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -15,10 +14,10 @@ std::string few_percent(double share, int decimals) {
   return fmt::format("<{:.{}f} %", std::pow(0.1, decimals), decimals);
 }
 
-std::string part_percent(double printed, double share) {
-  constexpr double kNoTenth = 5e-4, kNothing = 1e-9, kAll = 100, kRounds = 0.05;
+std::string part_percent(double share) {
+  constexpr double kNothing = 1e-9, kAll = 100, kRounds = 0.05;
   constexpr int kMostDecimals = 4;
-  if (printed > kAll - kRounds && share < 1 - kNothing) {
+  if (kAll * share > kAll - kRounds && share < 1 - kNothing) {
     // Beside other parts it is not all: digits follow until that shows.
     for (int decimals = 1; decimals <= kMostDecimals; ++decimals) {
       if (kAll * (1 - share) >= 0.5 * std::pow(10.0, -decimals)) {
@@ -27,7 +26,7 @@ std::string part_percent(double printed, double share) {
     }
     return fmt::format(">{:.{}f} %", kAll - std::pow(0.1, kMostDecimals), kMostDecimals);
   }
-  return few_percent(printed > 0 ? printed / 100 : std::min(share, kNoTenth / 2), 1);
+  return few_percent(share, 1);
 }
 
 }  // namespace lockstep

@@ -47,6 +47,7 @@ function energy(joules) {
   return joules < 3.6e6 ? scaled(joules, 'J') : scaled(joules / 3600, 'Wh');
 }
 const usd = value => value < 1e4 ? `$${digits(value)}` : `$${counted(Number(value.toPrecision(3)))}`;
+const kShare = /mfu|share$/;
 // The end of a name says the unit.
 const kUnits = [
   // As data sheets and `lockstep explain` have them.
@@ -56,7 +57,7 @@ const kUnits = [
   [/_w_per_s$/, value => scaled(value, 'W/s')], [/_s$|_s_(low|high)$/, seconds],
   [/_gib$/, value => `${value.toFixed(1)} GiB`], [/_usd$|^usd_/, usd],
   [/_w$/, value => scaled(value, 'W')], [/_j$|joules_per/, energy],
-  [/mfu|share$/, value => `${(100 * value).toFixed(1)} %`],
+  [kShare, value => `${(100 * value).toFixed(1)} %`],
   [/pue$|tflops/, digits],
 ];
 function shown(path, value) {
@@ -414,7 +415,7 @@ function change(path) {
   const [one, other] = [valueAt(before?.json, path), valueAt(now.json, path)];
   if (kept === undefined || typeof one !== 'number' || typeof other !== 'number' || one === 0) return '';
   // A share's change in per cent of itself would be taken for points.
-  const isShare = /mfu|share$/.test(path);
+  const isShare = kShare.test(path);
   const share = 100 * (isShare ? other - one : other / one - 1);
   return `${share > 0 ? '+' : share < 0 ? '−' : ''}${Math.abs(share).toFixed(1)} ${isShare ? 'points' : '%'}`;
 }

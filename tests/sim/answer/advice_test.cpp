@@ -99,6 +99,29 @@ TEST_CASE("advice: what cannot be is refused with its reason, and nothing is in 
   CHECK(zero_bubble != advice.refused.end());
 }
 
+TEST_CASE("advice: of weights sharded in groups, another sharding is simulated without groups") {
+  const std::string text = R"({"model": "llama3_8b", "stack": "neutral",
+      "cluster": {"node": "dgx_h100", "nodes": 8},
+      "parallelism": {"data": 64, "sharding": "zero3", "shard_group": 8},
+      "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})";
+  const Advice advice = advice_of(text);
+  for (const RefusedChange& each : advice.refused) {
+    CHECK_MESSAGE(each.why.find("shard_group") == std::string::npos, each.why);
+  }
+  const AdvisedChange* const change = find(advice, "sharding zero3 -> zero2");
+  REQUIRE(change != nullptr);
+  std::string by_hand = text;
+  const std::string was = R"("sharding": "zero3", "shard_group": 8)";
+  by_hand.replace(by_hand.find(was), was.size(), R"("sharding": "zero2")");
+  const auto rate = [](const ScenarioAnswer& answer) {
+    return answer.number("tokens_per_s_per_gpu").value();
+  };
+  CHECK(rate(answer_text("s.json", by_hand, presets())) /
+                rate(answer_text("s.json", text, presets())) -
+            1 ==
+        Near(change->gain).epsilon(1e-9));
+}
+
 namespace {
 
 const std::string kWeeksOfSteps = R"({"model": "llama3_8b", "stack": "megatron_core",

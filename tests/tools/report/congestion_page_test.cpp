@@ -207,5 +207,16 @@ TEST_CASE(
     rows += contains(html, ends) ? 1 : 0;
   }
   CHECK(rows == report.use->lines.size());
+  // Lines that print alike share a row of the table.
+  const std::size_t table = html.find("<tbody>", html.find(">Between</button>"));
+  const std::string cells = html.substr(table, html.find("</tbody>", table) - table);
+  std::size_t of_table = 0;
+  for (std::size_t at = cells.find("<tr"); at != std::string::npos;
+       at = cells.find("<tr", at + 1)) {
+    const std::size_t alike = cells.find(" alike)", at);
+    const bool shared = alike < cells.find("</tr>", at);
+    of_table += shared ? std::stoul(cells.substr(cells.rfind('(', alike) + 1)) : 1;
+  }
+  CHECK(of_table == report.use->lines.size());
   CHECK(contains(html, "× is dead, ½ degraded, ! failed for a time."));
 }

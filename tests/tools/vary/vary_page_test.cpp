@@ -123,6 +123,29 @@ TEST_CASE("what-if page: what is about different sizes has no best, other number
             "<strong>1</strong> has the lowest price of 2 points: " + page_usd(3e6)));
 }
 
+TEST_CASE("what-if page: points that print as the best does are named beside it") {
+  if (!draws_charts()) return;
+  const auto headline = [](const std::vector<double>& steps) {
+    Varied varied{.file = "s.json", .axes = {{"x", {}}}, .points = {}};
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      varied.axes[0].values.push_back(std::to_string(i));
+      varied.points.push_back({.values = {std::to_string(i)}, .answer = {{"step_s", steps[i]}}});
+    }
+    return vary_page(varied);
+  };
+  const auto has = [](const std::string& page, const std::string& words) {
+    return page.find(words) != std::string::npos;
+  };
+  const std::string best = "<strong>1</strong> has the shortest step time of ";
+  CHECK(has(headline({3, 1, 2}), best + "3 points: " + page_duration(1) + "."));
+  CHECK(has(headline({1.00001, 1, 2}), best + "3 points: " + page_duration(1) +
+                                           "; as printed, so has x = <strong>0</strong>."));
+  CHECK(has(headline({1.00001, 1, 2, 1.00002}),
+            "so has x = <strong>0</strong>, and x = <strong>3</strong>."));
+  CHECK(has(headline({1.00001, 1, 2, 1.00002, 1.00003, 1.00001}),
+            page_duration(1) + "; 4 others are printed alike."));
+}
+
 TEST_CASE("what-if: of few runs an interval of goodput is no wider than a share can be") {
   for (const auto& [goodput, low, high] :
        {std::tuple{0.002, 0.0, 0.012}, std::tuple{0.995, 0.985, 1.0}}) {

@@ -59,25 +59,37 @@ std::string entries_table(const TrafficReport& report, const TextStyle& style) {
   return table.text(style);
 }
 
-/// Neighbours in the list that are printed alike share a row. Links that are equally full stand in
-/// the order of their numbers, so that others may stand between those of one kind.
+/// Links that are printed alike share a row, where the first of them stands.
 std::string links_table(const TrafficReport& report, const TextStyle& style) {
   TextTable table({{"fullest links", Align::left}, {"GB/s"}, {"bytes"}, {"mean use"}});
-  const auto figures = [](const TrafficReport::Link& link) {
-    return std::vector{gigabytes(link.capacity_bytes_per_s), gigabyte_text(link.bytes),
-                       percent_text(link.utilisation)};
+  struct Row {
+    std::string name;
+    std::vector<std::string> figures;
+    int links = 1;
   };
-  for (auto first = report.links.begin(); first != report.links.end();) {
-    std::vector<std::string> cells = figures(*first);
-    const auto next = std::find_if(first, report.links.end(),
-                                   [&](const auto& link) { return figures(link) != cells; });
-    const bool is_cut = next == report.links.end() && report.links.size() < report.links_used;
-    const auto alike = next - first;
-    cells.insert(cells.begin(), alike == 1 ? first->name
-                                           : fmt::format("{} ({}{} alike)", first->name,
-                                                         is_cut ? "at least " : "", alike));
+  std::vector<Row> rows;
+  for (const TrafficReport::Link& link : report.links) {
+    std::vector<std::string> figures{gigabytes(link.capacity_bytes_per_s),
+                                     gigabyte_text(link.bytes), percent_text(link.utilisation)};
+    const auto row = std::ranges::find(rows, figures, &Row::figures);
+    if (row != rows.end()) {
+      ++row->links;
+    } else {
+      rows.push_back({link.name, std::move(figures)});
+    }
+  }
+  // Links beyond the list are no fuller than its last one, and may be as full.
+  const bool is_cut = report.links.size() < report.links_used;
+  const auto alike = [&](const Row& row) {
+    if (row.links == 1) return row.name;
+    const bool may_be_more =
+        is_cut && row.figures.back() == percent_text(report.links.back().utilisation);
+    return fmt::format("{} ({}{} alike)", row.name, may_be_more ? "at least " : "", row.links);
+  };
+  for (Row& row : rows) {
+    std::vector<std::string> cells = row.figures;
+    cells.insert(cells.begin(), alike(row));
     table.add(std::move(cells));
-    first = next;
   }
   return table.text(style);
 }

@@ -157,7 +157,6 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
       "free on nodes that take no jobs: drained, in a lemon's repair, or tested",
       "free while jobs wait, without power: the site's cap"};
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
-  const std::vector<double> printed = percentages_that_add_up(shares);
   const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
   PageTable table{.columns = {{.title = "GPU time"},
                               {.title = "of all", .numeric = true},
@@ -168,8 +167,7 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
     const double hours = a.result.books[b].gpu_hours();
     table.rows.push_back(
         {PageCell::text(kQueueBucketNames[b]),
-         {.content = with_bar(page_part(printed[b], shares[b]), shares[b] / longest),
-          .sort = shares[b]},
+         {.content = with_bar(page_part(shares[b]), shares[b] / longest), .sort = shares[b]},
          PageCell::number(grouped(hours), hours),
          PageCell::text(kWords[b])});
   }

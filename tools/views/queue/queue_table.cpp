@@ -294,15 +294,13 @@ std::string recorded_text(const QueueAnswer& a) {
 std::string queue_waterfall(const QueueAnswer& a, const TextStyle& style) {
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
   if (a.result.end == 0) return {};
-  const std::vector<double> percentages = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
   std::string out = "\n" + style.bold("Where the cluster's GPU time goes") + "\n";
   for (std::size_t b = 0; b < kQueueBuckets; ++b) {
     if (shares[b] < kShown) continue;
-    out +=
-        fmt::format("  {:<{}}{:>9} {:>12} GPU h  {}", kQueueBucketNames[b], kQueueLabels - 2,
-                    part_percent(percentages[b], shares[b]), grouped(a.result.books[b].gpu_hours()),
-                    bar(shares[b] / longest, kQueueBar, style));
+    out += fmt::format("  {:<{}}{:>9} {:>12} GPU h  {}", kQueueBucketNames[b], kQueueLabels - 2,
+                       part_percent(shares[b]), grouped(a.result.books[b].gpu_hours()),
+                       bar(shares[b] / longest, kQueueBar, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }

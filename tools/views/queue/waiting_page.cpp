@@ -40,19 +40,12 @@ void add_reasons(Page& page, const Followed& f) {
                               {.title = "of its wait", .numeric = true},
                               {.title = "What it means"}},
                   .sorted_by = 1};
-  std::vector<double> shares;
   for (const auto& [reason, time] : f.by_reason()) {
-    shares.push_back(all > 0 ? wait_seconds(time) / all : 0);
-  }
-  const std::vector<double> printed = percentages_that_add_up(shares);
-  std::size_t row = 0;
-  for (const auto& [reason, time] : f.by_reason()) {
+    const double share = all > 0 ? wait_seconds(time) / all : 0;
     table.rows.push_back({PageCell::text(reason_name(reason)),
                           wait_cell(time),
-                          {.content = with_bar(page_part(printed[row], shares[row]), shares[row]),
-                           .sort = shares[row]},
+                          {.content = with_bar(page_part(share), share), .sort = share},
                           PageCell::text(wait_reason_words(reason))});
-    ++row;
   }
   page.section("What it waited for");
   page.table(table);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -264,7 +266,48 @@ class FabricUseDrawing {
 
 PageCell share_cell(double share) { return PageCell::number(page_percent(share, 1), share); }
 
+/// What the table says of a line beside its ends.
+std::vector<PageCell> figures_of(const FabricUse::Line& line) {
+  const std::string health = health_text(line);
+  const auto bytes = [](const FabricUse::Way& way) {
+    return PageCell::number(page_bytes(way.bytes.base_units()), way.bytes.base_units());
+  };
+  return {PageCell::number(grouped(static_cast<double>(line.cables)), line.cables),
+          {.content = with_bar(page_percent(fullest(line), 1), std::min(1.0, fullest(line))),
+           .sort = fullest(line)},
+          share_cell(line.share(line.up)),
+          share_cell(line.share(line.down)),
+          bytes(line.up),
+          bytes(line.down),
+          PageCell::number(page_with(line.up.capacity.base_units() / 1e9, "GB/s"),
+                           line.up.capacity.base_units()),
+          PageCell::text(health.empty() ? "whole" : health)};
+}
+
 PageTable table_of(const FabricUse& use) {
+  std::vector<const FabricUse::Line*> lines;
+  lines.reserve(use.lines.size());
+  for (const FabricUse::Line& line : use.lines) lines.push_back(&line);
+  std::ranges::stable_sort(lines, std::ranges::greater{},
+                           [](const FabricUse::Line* line) { return fullest(*line); });
+  struct Row {
+    const FabricUse::Line* line;
+    std::vector<PageCell> figures;
+    std::size_t lines = 1;
+  };
+  std::vector<Row> rows;
+  std::map<std::string, std::size_t> row_of;  // by what is printed of it
+  for (const FabricUse::Line* line : lines) {
+    std::vector<PageCell> figures = figures_of(*line);
+    std::string printed;
+    for (const PageCell& cell : figures) printed += cell.content.str() + "\n";
+    const auto [known, is_new] = row_of.emplace(std::move(printed), rows.size());
+    if (is_new) {
+      rows.push_back({line, std::move(figures)});
+    } else {
+      ++rows[known->second].lines;
+    }
+  }
   PageTable table{
       .columns = {{.title = "Between"},
                   {.title = "Cables", .numeric = true},
@@ -277,30 +320,15 @@ PageTable table_of(const FabricUse& use) {
                   {.title = "State"}},
       .first_rows = kShownLines,
       .sorted_by = 2};
-  std::vector<const FabricUse::Line*> lines;
-  lines.reserve(use.lines.size());
-  for (const FabricUse::Line& line : use.lines) lines.push_back(&line);
-  std::ranges::stable_sort(lines, std::ranges::greater{},
-                           [](const FabricUse::Line* line) { return fullest(*line); });
-  for (const FabricUse::Line* line : lines) {
+  for (Row& row : rows) {
+    const FabricUse::Line& line = *row.line;
     const std::string& link =
-        line->up.fullest >= line->down.fullest ? line->up.fullest_link : line->down.fullest_link;
-    const std::string health = health_text(*line);
-    const auto bytes = [](const FabricUse::Way& way) {
-      return PageCell::number(page_bytes(way.bytes.base_units()), way.bytes.base_units());
-    };
-    table.rows.push_back(
-        {{.content = with_detail(escaped(ends_text(use, *line)), link)},
-         PageCell::number(grouped(static_cast<double>(line->cables)), line->cables),
-         {.content = with_bar(page_percent(fullest(*line), 1), std::min(1.0, fullest(*line))),
-          .sort = fullest(*line)},
-         share_cell(line->share(line->up)),
-         share_cell(line->share(line->down)),
-         bytes(line->up),
-         bytes(line->down),
-         PageCell::number(page_with(line->up.capacity.base_units() / 1e9, "GB/s"),
-                          line->up.capacity.base_units()),
-         PageCell::text(health.empty() ? "whole" : health)});
+        line.up.fullest >= line.down.fullest ? line.up.fullest_link : line.down.fullest_link;
+    const std::string alike = row.lines > 1 ? fmt::format(" ({} alike)", row.lines) : "";
+    std::vector<PageCell> cells{
+        {.content = with_detail(escaped(ends_text(use, line) + alike), link)}};
+    std::ranges::move(row.figures, std::back_inserter(cells));
+    table.rows.push_back(std::move(cells));
   }
   return table;
 }

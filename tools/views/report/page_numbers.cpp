@@ -103,9 +103,7 @@ std::string page_within(double error) {
   constexpr double kTenth = 1e-3;
   return page_percent(error > 0 ? std::max(error, kTenth) : 0, 1);
 }
-std::string page_part(double printed, double share) {
-  return spaced_percent(part_percent(printed, share));
-}
+std::string page_part(double share) { return spaced_percent(part_percent(share)); }
 std::string page_times(double ratio) { return significant(ratio) + "×"; }
 
 AxisUnit time_unit(double largest_s) {

@@ -14,9 +14,8 @@ std::string page_bytes(double bytes);                      ///< "1.20 GB", power
 std::string page_percent(double share, int decimals = 0);  ///< "61 %"; "< 1 %" of little
 /// What behind "within" is true of the error: "3.1 %", of little "0.1 %".
 std::string page_within(double error);
-/// A part of a whole with one decimal, `printed` in per cent so that all parts add up: what is
-/// there but got no tenth is "< 0.1 %", and nearly all of it has more decimals: "99.95 %".
-std::string page_part(double printed, double share);
+/// A part of a whole as part_percent() has it: "61.3 %", "< 0.1 %", "99.95 %".
+std::string page_part(double share);
 std::string page_times(double ratio);                        ///< "1.42×"
 std::string page_watts(double watts);                        ///< "24.3 MW"
 std::string page_energy(double joules);                      ///< "31.2 GWh", kJ below a kWh

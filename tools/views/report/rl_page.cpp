@@ -80,7 +80,6 @@ void add_phases(Page& page, const RlReport& r) {
 
 void add_rl_buckets(Page& page, const RlReport& r) {
   const std::vector<double> shares = rl_shares(r);
-  const std::vector<double> printed = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
   PageTable table{.columns = {{.title = "What"},
                               {.title = "of the step", .numeric = true},
@@ -90,8 +89,7 @@ void add_rl_buckets(Page& page, const RlReport& r) {
     const double seconds = shares[i] * base(r.step);
     table.rows.push_back(
         {PageCell::text(rl_buckets()[i].title),
-         {.content = with_bar(page_part(printed[i], shares[i]), shares[i] / longest),
-          .sort = shares[i]},
+         {.content = with_bar(page_part(shares[i]), shares[i] / longest), .sort = shares[i]},
          PageCell::number(page_duration(seconds), seconds)});
   }
   page.section("Where the GPU time goes",
@@ -117,15 +115,13 @@ void add_rl_power(Page& page, const RlScenario& s, const RlReport& r, const RlPo
   for (const RlPhasePower& phase : power.phases) {
     shares.push_back(phase.site / power.site.energy());
   }
-  const std::vector<double> printed = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const RlPhasePower& phase = power.phases[i];
     const double joules = phase.site.base_units(), watts = phase.gpu_mean().base_units();
     phases.rows.push_back(
         {PageCell::text(phase.title),
-         {.content = with_bar(page_part(printed[i], shares[i]), shares[i] / longest),
-          .sort = shares[i]},
+         {.content = with_bar(page_part(shares[i]), shares[i] / longest), .sort = shares[i]},
          PageCell::number(page_energy(joules), joules),
          PageCell::number(page_watts(watts), watts)});
   }
@@ -191,11 +187,9 @@ std::string rl_page(const RlScenario& s, const RlResult& result, const WrittenSc
     const std::string words = limit_warning(result.power->site, *s.training.power);
     if (!words.empty()) warning = escaped("Power limit ") + strong(words) + escaped(". ");
   }
-  page.headline(
-      warning + escaped("A step takes ") + strong(page_duration(base(r.step))) +
-      escaped(". Of the GPU time ") + strong(in_sentence(rl_buckets()[largest].title)) +
-      escaped(fmt::format(" takes most, {}.",
-                          page_percent(percentages_that_add_up(shares)[largest] / 100, 1))));
+  page.headline(warning + escaped("A step takes ") + strong(page_duration(base(r.step))) +
+                escaped(". Of the GPU time ") + strong(in_sentence(rl_buckets()[largest].title)) +
+                escaped(fmt::format(" takes most, {}.", page_part(shares[largest]))));
   page.figures(rl_figures(s, r));
   add_claim_section(page, claim);
   add_rl_expected(page, s, r);

@@ -248,8 +248,6 @@ void add_buckets_table(Page& page, const CampaignResult& result) {
   for (const RunTime spent : run.buckets) {
     of_run.push_back(run_seconds(spent) / run_seconds(run.wall));
   }
-  const std::vector<double> mean = percentages_that_add_up(result.summary.shares);
-  const std::vector<double> typical = percentages_that_add_up(of_run);
   const auto runs = static_cast<double>(result.summary.trajectories);
   page.section("Where the wall time goes",
                runs < 2 ? std::string()
@@ -268,9 +266,9 @@ void add_buckets_table(Page& page, const CampaignResult& result) {
     if (share(b) <= 0 && run.buckets[b] == 0) continue;
     const double seconds = share(b) * result.summary.wall_s.mean;
     table.rows.push_back({{.content = coloured_name(run_bucket_names()[b].words, b)},
-                          PageCell::number(page_part(mean[b], share(b)), share(b)),
+                          PageCell::number(page_part(share(b)), share(b)),
                           PageCell::number(page_duration(seconds), seconds),
-                          PageCell::number(page_part(typical[b], of_run[b]), of_run[b])});
+                          PageCell::number(page_part(of_run[b]), of_run[b])});
   }
   page.table(table);
 }

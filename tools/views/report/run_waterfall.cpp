@@ -37,7 +37,6 @@ void add_losses(std::vector<WaterfallPart>& parts, std::vector<WaterfallPart> lo
     WaterfallPart rest{small->kind, name_of_rest, {}};
     for (auto part = small; part != losses.end(); ++part) {
       rest.share += part->share;
-      rest.printed += part->printed;
       rest.sum_of += (part == small ? "" : ", ") + part->name;
     }
     losses.erase(small, losses.end());
@@ -57,22 +56,10 @@ constexpr std::array<std::string_view, kRunBuckets> kRunRemedies{
     "quicker start of processes and communicators, or faster storage to read from",
     "more spare nodes, or quicker repair"};
 
-/// "−2.6 %"; what would show as nothing is "< 0.1 %", also where rounding so that all parts add up
-/// took the tenth that a part alone would have.
+/// "−2.6 %"; what would show as nothing is "< 0.1 %".
 std::string share_text(const WaterfallPart& part) {
-  if (!part.is_loss()) return page_part(part.printed, part.share);
-  const std::string text = page_percent(part.printed / 100, 1);
-  const bool small = part.share < kShownShare || part.printed < 100 * kShownShare;
-  return small ? "<\u00a00.1\u00a0%" : "−" + text;
-}
-
-/// Prints what healthy steps lose and what is left of them so that it adds up to those steps.
-void print_steps(std::span<WaterfallPart> losses, WaterfallPart& useful, double steps) {
-  std::vector<double> exact{useful.share};
-  for (const WaterfallPart& part : losses) exact.push_back(part.share);
-  const std::vector<double> printed = percentages_that_add_up(exact, steps);
-  useful.printed = printed[0];
-  for (std::size_t i = 0; i < losses.size(); ++i) losses[i].printed = printed[i + 1];
+  const std::string text = page_part(part.share);
+  return part.is_loss() && part.share >= kShownShare ? "−" + text : text;
 }
 
 const char* colour_of(Kind kind) {
@@ -235,17 +222,12 @@ std::vector<WaterfallPart> run_losses(const CampaignResult& result) {
 
 std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
   const RunSummary& s = result.summary;
-  std::vector<WaterfallPart> parts{{Kind::whole, "Peak FLOPs × wall time", {}, 1, 100}};
-  std::vector<WaterfallPart> losses = run_losses(result);
-  std::vector<double> shares{s.shares[0]};
-  for (const WaterfallPart& loss : losses) shares.push_back(loss.share);
-  const std::vector<double> printed = percentages_that_add_up(shares);
-  for (std::size_t i = 0; i < losses.size(); ++i) losses[i].printed = printed[i + 1];
-  add_losses(parts, losses, "All other wall time");
-  parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0], printed[0]});
+  std::vector<WaterfallPart> parts{{Kind::whole, "Peak FLOPs × wall time", {}, 1}};
+  add_losses(parts, run_losses(result), "All other wall time");
+  parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0]});
   const StepReport& step = result.step;
   if (step.step_s <= 0) return parts;
-  losses.clear();
+  std::vector<WaterfallPart> losses;
   double trains = s.shares[0];
   if (result.plan.iteration) trains *= add_other_phases(*result.plan.iteration, trains, losses);
   WaterfallPart useful{Kind::useful, "Useful model FLOPs", {}};
@@ -259,9 +241,7 @@ std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
           {Kind::step_loss, of + std::string(info.title), std::string(info.remedy), share});
     }
   }
-  const std::size_t first = parts.size();
   add_losses(parts, losses, "All other losses of a step");
-  print_steps(std::span(parts).subspan(first), useful, printed[0]);
   parts.push_back(useful);
   return parts;
 }

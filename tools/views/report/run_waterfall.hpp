@@ -22,10 +22,8 @@ struct WaterfallPart {
   };
   Kind kind = Kind::whole;
   std::string name;
-  std::string about;  ///< what would attack a loss; may be empty
-  double share = 0;   ///< of peak x wall time
-  /// The share in per cent with one decimal: of wall time as the run's other tables have it.
-  double printed = 0;
+  std::string about;        ///< what would attack a loss; may be empty
+  double share = 0;         ///< of peak x wall time
   std::string sum_of = {};  ///< the losses, too small to be seen, that it is the sum of
 
   [[nodiscard]] bool is_loss() const { return kind == Kind::run_loss || kind == Kind::step_loss; }
@@ -37,7 +35,7 @@ struct WaterfallPart {
 std::vector<WaterfallPart> run_losses(const CampaignResult& result);
 
 /// From the top: losses of wall time by share, what is left, losses of its steps by share, what is
-/// left. Losses and the last part add up to 1, and as printed to 100.0. Without a step (step_s 0)
+/// left. Losses and the last part add up to 1. Without a step (step_s 0)
 /// it ends at the steps. Useful FLOPs count attention as a causal model needs it, as StepReport's
 /// buckets do.
 std::vector<WaterfallPart> waterfall(const CampaignResult& result);

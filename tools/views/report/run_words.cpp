@@ -30,16 +30,10 @@ Html goodput_sentence(const RunSummary& summary) {
                                    page_percent(summary.goodput.half_width, 2), runs));
 }
 
-/// A loss as the table below has it, whose shares add up to 100 %; with more decimals where the
-/// table's one would be 0.
-std::string as_in_table(const RunSummary& summary, const std::vector<WaterfallPart>& losses,
-                        std::size_t which) {
-  std::vector<double> shares{summary.shares[0]};
-  for (const WaterfallPart& loss : losses) shares.push_back(loss.share);
-  const double shown = percentages_that_add_up(shares)[which + 1], share = losses[which].share;
+/// A loss as the table below has it; with more decimals where the table's one would be 0.
+std::string as_in_table(double share) {
   constexpr double kShown = 0.0005;
-  if (share < kShown || shown >= 100) return telling_percent(share);
-  return page_percent(shown / 100, 1);
+  return share < kShown ? telling_percent(share) : page_part(share);
 }
 
 /// What takes most of the wall time, and the cause that does.
@@ -48,9 +42,8 @@ Html losses_sentences(const CampaignResult& result) {
   const std::vector<WaterfallPart> losses = run_losses(result);
   const auto most = std::ranges::max_element(losses, {}, &WaterfallPart::share);
   if (most->share <= 0) return escaped(" Nothing is lost.");
-  const auto which = static_cast<std::size_t>(most - losses.begin());
   Html out = escaped(" Of the rest, ") + strong(in_sentence(most->name)) +
-             escaped(fmt::format(" takes most, {}.", as_in_table(summary, losses, which)));
+             escaped(fmt::format(" takes most, {}.", as_in_table(most->share)));
   if (summary.modes.empty()) return out;
   const ModeSummary& mode = *std::ranges::max_element(summary.modes, {}, &ModeSummary::cost_s);
   if (mode.cost_s <= 0) return out;

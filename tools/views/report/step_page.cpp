@@ -27,7 +27,6 @@ namespace {
 
 void add_step_buckets(Page& page, const StepReport& report) {
   const std::vector<double> shares = bucket_shares(report.seconds);
-  const std::vector<double> printed = percentages_that_add_up(shares);  // as the terminal has them
   const double longest = *std::ranges::max_element(shares);
   PageTable table{.columns = {{.title = "What"},
                               {.title = "of the step", .numeric = true},
@@ -40,8 +39,7 @@ void add_step_buckets(Page& page, const StepReport& report) {
     const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
     table.rows.push_back(
         {PageCell::text(info.title),
-         {.content = with_bar(page_part(printed[i], shares[i]), shares[i] / longest),
-          .sort = shares[i]},
+         {.content = with_bar(page_part(shares[i]), shares[i] / longest), .sort = shares[i]},
          PageCell::number(page_duration(seconds), seconds),
          info.remedy.empty() ? PageCell::unknown() : PageCell::text(info.remedy)});
   }
@@ -118,9 +116,11 @@ void add_sentences(Page& page, const char* title, const std::vector<std::string>
 
 void add_advice_hint(Page& page) {
   page.section("What would help");
-  page.paragraph(
+  page.markup(
+      Html::markup("<p class=\"screen\">") +
       escaped("The same command with --advise simulates standard changes, each alone, and shows "
-              "here what each of them gains."));
+              "here what each of them gains.") +
+      Html::markup("</p>\n"));
 }
 
 /// What is often asked beside the figures of the page.
@@ -138,9 +138,9 @@ void add_step_headline(Page& page, const RunResult& result) {
   }
   words += escaped("A step takes ") + strong(page_duration(report.step_s));
   if (loss.bucket != nullptr) {
-    words += escaped(". Most is lost to ") + strong(in_sentence(loss.bucket->title)) +
-             escaped(fmt::format(": {} of the step",
-                                 page_percent(bucket_percentage(report, *loss.bucket) / 100, 1)));
+    words +=
+        escaped(". Most is lost to ") + strong(in_sentence(loss.bucket->title)) +
+        escaped(fmt::format(": {} of the step", page_part(bucket_share(report, *loss.bucket))));
   }
   page.headline(words + escaped("."));
   std::vector<PageFigure> figures{

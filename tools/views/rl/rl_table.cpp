@@ -157,7 +157,6 @@ std::string headline(const RlScenario& s, const RlReport& r, const std::optional
 
 std::string waterfall(const RlReport& r, const TextStyle& style) {
   const std::vector<double> shares = rl_shares(r);
-  const std::vector<double> percentages = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
   std::size_t width = 0;
   for (const RlBucketInfo& info : rl_buckets()) width = std::max(width, info.title.size());
@@ -165,8 +164,7 @@ std::string waterfall(const RlReport& r, const TextStyle& style) {
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (shares[i] <= 0) continue;
     out += fmt::format("  {:<{}}{:>9} {:>9}  {}", rl_buckets()[i].title, width,
-                       part_percent(percentages[i], shares[i]),
-                       duration_text(shares[i] * r.step.base_units()),
+                       part_percent(shares[i]), duration_text(shares[i] * r.step.base_units()),
                        bar(shares[i] / longest, kBarColumns, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
@@ -188,14 +186,13 @@ std::string power_text_of(const RlScenario& s, const RlReport& r, const RlPower&
     shares.push_back(phase.site / power.site.energy());
     width = std::max(width, phase.title.size());
   }
-  const std::vector<double> percentages = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
   out += "\n" + style.bold("Where the energy goes") + " (and what a GPU draws)\n";
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const RlPhasePower& phase = power.phases[i];
-    out += fmt::format("  {:<{}}{:>9} {:>9} {:>9}  {}", phase.title, width,
-                       part_percent(percentages[i], shares[i]), energy_text(phase.site),
-                       power_text(phase.gpu_mean()), bar(shares[i] / longest, kBarColumns, style));
+    out += fmt::format("  {:<{}}{:>9} {:>9} {:>9}  {}", phase.title, width, part_percent(shares[i]),
+                       energy_text(phase.site), power_text(phase.gpu_mean()),
+                       bar(shares[i] / longest, kBarColumns, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }

@@ -498,13 +498,11 @@ std::string headline(const CampaignResult& result) {
 }
 
 std::string books(const RunSummary& summary, const TextStyle& style) {
-  const std::vector<double> shares = percentages_that_add_up(summary.shares);
   std::string out = style.bold("Where the wall time goes") + "\n";
   for (std::size_t b = 0; b < run_bucket_names().size(); ++b) {
-    out += fmt::format("  {:<44}{:>8}  {:>9}  {}\n", run_bucket_names()[b].words,
-                       part_percent(shares[b], summary.shares[b]),
-                       duration_text(summary.shares[b] * summary.wall_s.mean),
-                       bar(summary.shares[b], 34, style));
+    out += fmt::format(
+        "  {:<44}{:>8}  {:>9}  {}\n", run_bucket_names()[b].words, part_percent(summary.shares[b]),
+        duration_text(summary.shares[b] * summary.wall_s.mean), bar(summary.shares[b], 34, style));
     out.erase(out.find_last_not_of(" \n") + 1);
     out += "\n";
   }

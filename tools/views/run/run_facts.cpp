@@ -199,9 +199,9 @@ std::string gib_text(Bytes bytes) {
   return gib > 0 && gib < kLeast ? "<0.001 GiB" : significant(gib) + " GiB";
 }
 
-double bucket_percentage(const StepReport& report, const BucketInfo& bucket) {
+double bucket_share(const StepReport& report, const BucketInfo& bucket) {
   const auto row = static_cast<std::size_t>(&bucket - buckets().data());
-  return percentages_that_add_up(bucket_shares(report.seconds))[row];
+  return bucket_shares(report.seconds)[row];
 }
 
 std::vector<Fact> step_warnings(const RunResult& result) {

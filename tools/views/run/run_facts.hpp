@@ -39,8 +39,8 @@ bool has_causal_attention(const StepReport& report);
 /// Of distillation, whose phase before training is the teacher's and scores nothing.
 bool has_teacher(const RlReport& report);
 
-/// Of a bucket in the step, in per cent with one decimal: those of all buckets add up to 100.0.
-double bucket_percentage(const StepReport& report, const BucketInfo& bucket);
+/// Of a bucket in the step: those of all buckets add up to 1.
+double bucket_share(const StepReport& report, const BucketInfo& bucket);
 
 /// "61.3 GiB"; "<0.001 GiB" of what is there but is less than a mebibyte or so.
 std::string gib_text(Bytes bytes);

@@ -41,7 +41,6 @@ std::string power(const RunResult& result, const TextStyle& style) {
 
 std::string waterfall(const StepReport& report, const TextStyle& style) {
   const std::vector<double> shares = bucket_shares(report.seconds);
-  const std::vector<double> percentages = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
   std::size_t width = 0;
   for (const BucketInfo& info : buckets()) width = std::max(width, info.title.size());
@@ -51,9 +50,8 @@ std::string waterfall(const StepReport& report, const TextStyle& style) {
     if (shares[i] < kRounding) continue;
     const BucketInfo& info = buckets()[i];
     const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
-    out += fmt::format("  {:<{}}{:>9} {:>9}  {}", info.title, width,
-                       part_percent(percentages[i], shares[i]), duration_text(seconds),
-                       bar(shares[i] / longest, kWaterfallColumns, style));
+    out += fmt::format("  {:<{}}{:>9} {:>9}  {}", info.title, width, part_percent(shares[i]),
+                       duration_text(seconds), bar(shares[i] / longest, kWaterfallColumns, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }
@@ -142,8 +140,8 @@ std::string largest_loss_line(const StepReport& report, const TextStyle& style) 
   const LargestLoss loss = largest_loss(report);
   if (loss.bucket == nullptr) return {};
   const std::string text = fmt::format(
-      "{}, {:.1f} % of the step. What attacks it in general (--advise simulates changes): {}.",
-      loss.bucket->title, bucket_percentage(report, *loss.bucket), loss.bucket->remedy);
+      "{}, {} of the step. What attacks it in general (--advise simulates changes): {}.",
+      loss.bucket->title, part_percent(bucket_share(report, *loss.bucket)), loss.bucket->remedy);
   return "\n" + style.bold("Largest loss: ") + wrap(text, kTextColumns, 2, 14) + "\n";
 }
 

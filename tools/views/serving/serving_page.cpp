@@ -247,7 +247,6 @@ void add_serving_time(Page& page, const ServingAnswer& a) {
       "no request is there",
       "broken, or being started again"};
   const std::array<double, kServingBuckets>& shares = a.report.shares;
-  const std::vector<double> printed = percentages_that_add_up(shares);
   const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
   PageTable table{.columns = {{.title = "GPU time"},
                               {.title = "of all", .numeric = true},
@@ -256,8 +255,7 @@ void add_serving_time(Page& page, const ServingAnswer& a) {
     if (shares[b] <= 0) continue;
     table.rows.push_back(
         {PageCell::text(kServingBucketNames[b]),
-         {.content = with_bar(page_part(printed[b], shares[b]), shares[b] / longest),
-          .sort = shares[b]},
+         {.content = with_bar(page_part(shares[b]), shares[b] / longest), .sort = shares[b]},
          PageCell::text(kWords[b])});
   }
   page.section("Where the GPU time goes", fmt::format("{} over {}.", counted(a.spec.gpus(), "GPU"),

@@ -261,7 +261,6 @@ std::string regions_table(const ServingAnswer& a, const TextStyle& style) {
 std::string serving_waterfall(const ServingAnswer& a, const TextStyle& style) {
   if (a.report.figures.span_s <= 0) return {};
   const std::array<double, kServingBuckets>& shares = a.report.shares;
-  const std::vector<double> percentages = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
   constexpr std::array<std::string_view, kServingBuckets> kNames{"prompts",
                                                                  "decoding: products",
@@ -273,7 +272,7 @@ std::string serving_waterfall(const ServingAnswer& a, const TextStyle& style) {
   std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";
   for (std::size_t b = 0; b < kServingBuckets; ++b) {
     if (shares[b] < kServingShown) continue;
-    out += fmt::format("  {:<20}{:>9}  {}", kNames[b], part_percent(percentages[b], shares[b]),
+    out += fmt::format("  {:<20}{:>9}  {}", kNames[b], part_percent(shares[b]),
                        bar(shares[b] / longest, kServingBar, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";

@@ -166,6 +166,21 @@ const VariedPoint* best_point(const Varied& varied, const ShownNumber& main) {
   return best;
 }
 
+/// Points beside the best that can be as it can, and whose number is printed as its is.
+std::vector<const VariedPoint*> printed_as(const Varied& varied, const ShownNumber& main,
+                                           const VariedPoint& best) {
+  const auto printed = [&](const VariedPoint& point) {
+    const std::optional<double> value = number_at_point(point, main.field);
+    return value ? main.scale.page_text(*value) : std::string();
+  };
+  std::vector<const VariedPoint*> out;
+  for (const VariedPoint& point : varied.points) {
+    if (!point.ok() || &point == &best || !point.answer.value("memory_fits", true)) continue;
+    if (can_be(point) == can_be(best) && printed(point) == printed(best)) out.push_back(&point);
+  }
+  return out;
+}
+
 /// "all_reduce of 1.07 GB"; empty for what is no collective.
 std::string operation_text(const VariedPoint& point) {
   const std::optional<double> size = number_at_point(point, "size_bytes");
@@ -306,9 +321,19 @@ Html best_sentence(const Compared& of, const ShownNumber& main, const VariedPoin
     return escaped(fmt::format("The points{} are about different sizes: none is the best.", whose));
   }
   if (best == nullptr) return escaped("No point fits in memory" + whose + ".");
-  return strong_point(of.varied, *best) +
-         escaped(fmt::format(" has {} of {}{}: {}.", main.best, compared_points(of.varied), whose,
-                             main.scale.page_text(*number_at_point(*best, main.field))));
+  Html out = strong_point(of.varied, *best) +
+             escaped(fmt::format(" has {} of {}{}: {}", main.best, compared_points(of.varied),
+                                 whose, main.scale.page_text(*number_at_point(*best, main.field))));
+  const std::vector<const VariedPoint*> alike = printed_as(of.varied, main, *best);
+  constexpr std::size_t kMostNamed = 3;
+  if (alike.size() > kMostNamed) {
+    return out + escaped(fmt::format("; {} others are printed alike.", alike.size()));
+  }
+  for (const VariedPoint* const point : alike) {
+    out += escaped(point == alike.front() ? "; as printed, so has " : ", and ") +
+           strong_point(of.varied, *point);
+  }
+  return out + escaped(".");
 }
 
 /// Bars, a table and lines; nothing where no point has a number.
