@@ -123,6 +123,19 @@ TEST_CASE("what-if page: what is about different sizes has no best, other number
             "<strong>1</strong> has the lowest price of 2 points: " + page_usd(3e6)));
 }
 
+TEST_CASE("what-if: layouts that differ in their virtual stages alone do not read alike") {
+  const auto layout = [](int chunks) {
+    return layout_words(
+        {.values = {"1"},
+         .answer = {
+             {"scenario",
+              {{"parallelism",
+                {{"tensor", 4}, {"pipeline", 8}, {"data", 1}, {"virtual_stages", chunks}}}}}}});
+  };
+  CHECK(layout(1) == "TP 4 PP 8");
+  CHECK(layout(2) == "TP 4 PP 8x2");
+}
+
 TEST_CASE("what-if page: points that print as the best does are named beside it") {
   if (!draws_charts()) return;
   const auto headline = [](const std::vector<double>& steps) {

@@ -381,6 +381,8 @@ std::string layout_words(const VariedPoint& point) {
     const auto width = layout->find(key);
     if (width == layout->end() || !width->is_number_integer() || *width == 1) continue;
     out += fmt::format("{}{} {}", out.empty() ? "" : " ", word, width->get<int>());
+    const int chunks = layout->value("virtual_stages", 1);
+    if (key == std::string_view("pipeline") && chunks > 1) out += fmt::format("x{}", chunks);
   }
   return out;
 }

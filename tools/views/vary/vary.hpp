@@ -56,7 +56,8 @@ struct ShownNumber;
 /// one.
 std::string interval_words(const VariedPoint& point, const ShownNumber& number,
                            std::string (*text)(double));
-/// The layout of a point that was searched or changed: "TP 4 PP 2 DP 64"; of a plan the candidate
+/// The layout of a point that was searched or changed: "TP 4 PP 8x2 DP 64" with two virtual
+/// stages a rank; of a plan the candidate
 /// that it chooses.
 std::string layout_words(const VariedPoint& point);
 /// What the column of these is called, "choice" or "layout"; empty where all points have the same.
