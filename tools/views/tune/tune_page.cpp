@@ -298,8 +298,8 @@ Html tune_headline(const TuneStudy& study) {
         "faster ones may not",
         r.chosen_as()));
   } else if (r.ties > 1) {
-    out += escaped(fmt::format("; {} layouts are as good, within 1 %, and it is the {}",
-                               grouped(static_cast<double>(r.ties)), r.chosen_as()));
+    out += escaped(fmt::format("; it is the {} of {} layouts within 1 % of the fastest",
+                               r.chosen_as(), grouped(static_cast<double>(r.ties))));
   }
   if (r.own && r.own_fits) {
     out +=
