@@ -125,20 +125,17 @@ void add_groups(const Scenario& s, Changes& out) {
 }
 
 void add_memory_choices(const Scenario& s, Changes& out) {
-  for (const std::string_view name : kShardingNames) {
-    if (name == name_of(s.job.parallelism.sharding) || s.job.parallelism.data == 1) continue;
-    std::string set = fmt::format("parallelism.sharding={}", name);
+  for (std::size_t i = 0; i < kShardingNames.size(); ++i) {
+    Parallelism other = s.job.parallelism;
+    other.sharding = static_cast<Sharding>(i);
+    if (other.sharding == s.job.parallelism.sharding || other.data == 1) continue;
     // No other sharding has groups: the layout is written anew without them.
-    if (s.job.parallelism.shard_group > 0) {
-      Parallelism other = s.job.parallelism;
-      other.shard_group = 0;
-      nlohmann::ordered_json written = written_parallelism(other);
-      for (const char* const only_of_zero3 : {"reshard", "prefetch"}) written.erase(only_of_zero3);
-      written["sharding"] = name;
-      set = "parallelism=" + write_json(written);
-    }
-    add(out, fmt::format("sharding {} -> {}", name_of(s.job.parallelism.sharding), name),
-        {std::move(set)});
+    other.shard_group = 0;
+    add(out,
+        fmt::format("sharding {} -> {}", name_of(s.job.parallelism.sharding), kShardingNames[i]),
+        {s.job.parallelism.shard_group > 0
+             ? "parallelism=" + write_json(written_parallelism(other))
+             : fmt::format("parallelism.sharding={}", kShardingNames[i])});
   }
   for (const std::string_view name : kRecomputeNames) {
     if (name == name_of(s.job.recompute)) continue;

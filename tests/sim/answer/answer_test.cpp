@@ -151,6 +151,16 @@ TEST_CASE("answer: each member has one row, a sentence, and a unit where its nam
   for (const AnswerKind kind : kAnswerKinds) check_names(answer_fields(kind));
 }
 
+TEST_CASE("answer: money by something has the unit of both, and titles spell USD") {
+  const auto field = [](const char* name) {
+    return FieldInfo{.name = name, .kind = FieldKind::number};
+  };
+  CHECK(field("purchase_usd_per_kwh").unit() == "USD/kWh");
+  CHECK(field("capital_usd_per_node").unit() == "USD");
+  CHECK(field("energy_kwh").unit() == "kWh");
+  CHECK(field("usd_per_million_output_tokens").title() == "USD per million output tokens");
+}
+
 TEST_CASE("answer: numbers by name, bounds with the nearest name") {
   const ScenarioAnswer answer = answer_to(small_job());
   CHECK(answer.kind() == AnswerKind::step);

@@ -167,10 +167,12 @@ void add_crossover_map(Page& page, const ServingPlanAnswer& a) {
          count(cell.two_pools),
          ratio > 0 ? PageCell::number(fmt::format("{:.2f}", ratio), ratio) : PageCell::unknown()});
   }
-  page.section("One pool or two",
-               fmt::format("{}: the least GPUs of each for drawn loads of these lengths and rates; "
-                           "two pools pay where the last column is below 1.",
-                           a.mapped_candidate().name));
+  page.section(
+      "One pool or two",
+      fmt::format("{}: the least GPUs of each for drawn loads of these lengths and rates; "
+                  "two pools pay where the last column is below 1. What is chosen above is for "
+                  "the plan's own load.",
+                  a.mapped_candidate().name));
   page.table(table);
 }
 

@@ -243,9 +243,11 @@ std::string queue_headline(const QueueAnswer& a) {
   out += line("Wait", waits_text(s.all));
   out += line("Completion", ended_text(s.all.completion_s, duration_text));
   out += line("Slowdown", ended_text(s.all.slowdown, times_text));
-  out += line("Utilisation", fmt::format("{} of {}, makespan {}", percent_text(s.utilisation),
-                                         duration_text(to_seconds(a.result.end).base_units()),
-                                         s.makespan_s ? duration_text(*s.makespan_s) : "-"));
+  out +=
+      line("Utilisation", fmt::format("{} of {}, makespan {}{}", percent_text(s.utilisation),
+                                      duration_text(to_seconds(a.result.end).base_units()),
+                                      s.makespan_s && s.all.ended < s.all.jobs ? "at least " : "",
+                                      s.makespan_s ? duration_text(*s.makespan_s) : "-"));
   const std::size_t running = s.all.jobs - s.all.ended - s.never_started;
   if (s.all.ended < s.all.jobs) {
     out += line("Not ended", fmt::format("{} started and not ended, {} never started",

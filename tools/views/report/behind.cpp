@@ -62,9 +62,8 @@ Html run_behind(const NearbyRun& run) {
 }
 
 /// What a page calls a figure, up to what it says of it beside: "a healthy step" of "a healthy
-/// step; 90 % interval 3.05 s to 3.95 s". Of what has no figure, or one that goes on from its
-/// number
-/// ("of 20 jobs ended"), the words of its name.
+/// step; 90 % interval 3.05 s to 3.95 s". Of what has no figure, or one whose words go on from its
+/// number ("of 20 jobs ended"), the words of its name.
 std::string name_behind(const Page::OpenedFigure& figure) {
   std::string out = figure.label.substr(0, figure.label.find_first_of(";:"));
   if (out.empty() || out.starts_with("of "))

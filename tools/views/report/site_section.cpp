@@ -303,25 +303,26 @@ void add_site_figures(Page& page, const CampaignResult& result) {
 
 void add_month_table(Page& page, const CampaignResult& result) {
   const SiteBooks& books = result.site->books;
-  PageTable table{.columns = {{.title = "Month"},
-                              {.title = "Outside", .numeric = true, .about = "mean"},
-                              {.title = "Energy", .numeric = true},
-                              {.title = "PUE", .numeric = true},
-                              {.title = "From the grid", .numeric = true},
-                              {.title = "Highest hour", .numeric = true},
-                              {.title = "Battery above",
-                               .numeric = true,
-                               .about = "it aims at standing in for what the grid would give above "
-                                        "that"},
-                              {.title = "Water", .numeric = true},
-                              {.title = "Carbon", .numeric = true},
-                              {.title = "Energy paid", .numeric = true, .about = "by its tariff"},
-                              {.title = "Highest hour paid",
-                               .numeric = true,
-                               .about = "by the price of a kW and month"},
-                              {.title = "Money", .numeric = true}},
-                  .rows = {}};
   const bool same = all_from_grid(books);
+  PageTable table{
+      .columns = {{.title = "Month"},
+                  {.title = "Outside", .numeric = true, .about = "mean"},
+                  {.title = "Energy", .numeric = true},
+                  {.title = "PUE", .numeric = true},
+                  {.title = "From the grid", .numeric = true},
+                  {.title = same ? "Highest hour" : "Highest hour from the grid", .numeric = true},
+                  {.title = "Battery above",
+                   .numeric = true,
+                   .about = "it aims at standing in for what the grid would give above "
+                            "that"},
+                  {.title = "Water", .numeric = true},
+                  {.title = "Carbon", .numeric = true},
+                  {.title = "Energy paid", .numeric = true, .about = "by its tariff"},
+                  {.title = "Highest hour paid",
+                   .numeric = true,
+                   .about = "by the price of a kW and month"},
+                  {.title = "Money", .numeric = true}},
+      .rows = {}};
   const auto usd_cell = [](double usd) {
     return usd != 0 ? PageCell::number(signed_usd(usd), usd) : PageCell::unknown();
   };

@@ -31,7 +31,8 @@ std::string of_requests(std::size_t count) {
 std::string serving_title(const ServingAnswer& a, const TextStyle& style) {
   std::string out =
       style.bold(fmt::format("{} served by {}", a.spec.model.name, counted(a.spec.gpus(), "GPU"))) +
-      fmt::format(" ({})\n", serving_nodes_words(a.spec.cluster));
+      fmt::format(" ({}{})\n", a.spec.gpus() < a.spec.cluster.gpus() ? "of " : "",
+                  serving_nodes_words(a.spec.cluster));
   if (!a.spec.about.empty()) out += wrap(a.spec.about, kTextColumns, 0) + "\n";
   out += "\n";
   for (const ServingPool& pool : a.spec.pools) {
