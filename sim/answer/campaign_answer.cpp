@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<RunBucketName, kRunBuckets> kRunBucketNames{
     {{"productive", "Training at full speed"},
-     {"degraded", "Slower steps (stragglers, fewer machines, data, limits of the site)"},
+     {"degraded", "Slower steps"},
      {"checkpoint", "Waiting for checkpoints"},
      {"lost", "Work done again"},
      {"detection", "Detecting failures"},

@@ -24,8 +24,9 @@ struct WrittenReservation {
 void declare_reservation(const DeclaredMembers& member, WrittenReservation& out) {
   member.required("name", out.of.name, "As jobs name it; without jobs it is maintenance");
   member.optional("start", out.start, kQueueSpan, "Default: 0 s");
-  member.optional("duration", out.duration, kPositiveQueueSpan, "Either this");
-  member.optional("end", out.end, kPositiveQueueSpan, "or this");
+  member.optional("duration", out.duration, kPositiveQueueSpan,
+                  "How long it lasts; instead of end");
+  member.optional("end", out.end, kPositiveQueueSpan, "When it is over; instead of duration");
   declare_nodes(member, out.nodes);
   member.optional("flex", out.of.flex,
                   "Its jobs may begin before it, end after it, and have other nodes too; default: "

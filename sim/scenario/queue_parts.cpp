@@ -139,8 +139,8 @@ struct WrittenQuota {
 };
 
 void declare_quota(const DeclaredMembers& member, WrittenQuota& out) {
-  member.optional("user", out.user, "Whose: either this");
-  member.optional("account", out.account, "or this");
+  member.optional("user", out.user, "The user whose it is; instead of account");
+  member.optional("account", out.account, "The account whose it is; instead of user");
   member.required("gpus", out.gpus, 0, kMostQuotaGpus, "The most that its running jobs hold");
 }
 

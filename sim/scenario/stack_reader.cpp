@@ -59,8 +59,8 @@ void declare_communication(const DeclaredMembers& member, CommunicationPolicy& o
   member.optional("data_slowdown", out.data_slowdown, kRatio,
                   "Time of collectives between replicas over that of nccl-tests");
   member.optional("expert_overlapped", out.expert_overlapped, kShare,
-                  "Share of dispatch and combine that compute waits for where they run beside "
-                  "another micro batch");
+                  "Where dispatch and combine run beside another micro batch: the share of their "
+                  "time that computation waits for even so");
   member.optional("expert_dispatch", out.expert_dispatch, kExpertDispatchNames,
                   "How tokens get to their experts, when the scenario doesn't say");
   member.optional("overlap_gradients", out.overlap_gradients,

@@ -225,7 +225,7 @@ std::string about(const Ask& ask, const TuneResult& found, const std::vector<std
   }
   const double step_s = found.best.front().step_s;
   const bool safer = step_s > (1 + kTie) * found.fastest_s, ties = step_s > found.fastest_s;
-  out += fmt::format(" The layout is {} that {}fits in memory.",
+  out += fmt::format(" {}{} that {}fits in memory.", kLayoutIs,
                      ties ? "within 1 % of the fastest" : "the fastest", safer ? "surely " : "");
   return out;
 }

@@ -23,6 +23,9 @@ namespace lockstep {
 /// What stands in messages for the name of the scenario's file.
 inline constexpr std::string_view kAskedFile = "command line";
 
+/// Begins the last sentence of "about", on how the layout was chosen.
+inline constexpr std::string_view kLayoutIs = "The layout is ";
+
 /// Options of the command line by the same names, as they were typed; empty: not given.
 struct Ask {
   /// A preset, a model in a JSON file, or a Hugging Face config.json; or the text of such a file,

@@ -80,8 +80,7 @@ Exit run_list(const ParsedOptions& options, Console& console) {
   if (options.positionals.size() > 1) {
     listing = beginning_with(kind, std::move(listing), std::span(options.positionals).subspan(1));
   }
-  write_output(listing_text(listing, wraps_sentences(kind), format, output_style(options, console)),
-               options, console);
+  write_output(listing_text(listing, format, output_style(options, console)), options, console);
   return Exit::ok;
 }
 

@@ -92,6 +92,19 @@ TEST_CASE("queue explain: the stretches of the page's table add up to the wait")
   CHECK(page.says("<h2>Sources</h2>"));
 }
 
+TEST_CASE("queue explain: work, wait and what was held beyond them are the time to the end") {
+  // Evicted once: it goes back to its last checkpoint, and starts anew.
+  constexpr const char* kTwoTeams = "kueue-two-teams";
+  const test::Ran ran = test::lockstep_with({"queue", "explain", kTwoTeams, "--job", "pretrain_8"});
+  REQUIRE(ran.exit == Exit::ok);
+  // 10.1 h - 3.83 h - 6 h, of which 5 min are the restart and 10 min the work since 2 h.
+  CHECK(ran.out.find("6.00 h on 8 GPUs, submitted at 0 s") != std::string::npos);
+  CHECK(ran.out.find("held GPUs for 15.0 min more") != std::string::npos);
+  if (!has_charts()) return;
+  const Paged page = paged({"queue", "explain", kTwoTeams, "--job", "pretrain_8"});
+  CHECK(page.says("work lost and done again, restarts, slower steps"));
+}
+
 TEST_CASE("queue forecast: a page with a row and a bar for each job that waits") {
   if (!has_charts()) return;
   const Paged page = paged({"queue", "forecast", kSlurm, "--at", "4000 s", "--draws", "5"});

@@ -274,6 +274,21 @@ TEST_CASE("add_basis: sources of the presets that are named, once each, and of t
   }
 }
 
+TEST_CASE("add_basis: of an engine's kernels those of the card that is there") {
+  const auto sources = [](const std::string& gpu) {
+    Page page("Kind", "Title");
+    add_basis(page, {.presets = &test::presets(), .named = {{"gpus", gpu}, {"engines", "vllm"}}});
+    return without_marks(page.html({.script = "", .licences = ""}));
+  };
+  const std::string hopper = sources("h100_sxm5_80gb");
+  CHECK(contains(hopper, ".architecture|hopper|"));
+  CHECK_FALSE(contains(hopper, ".architecture|ampere|"));
+  // Of a card that the engine was fitted to nothing of, all are there.
+  const std::string other = sources("mi300x");
+  CHECK(contains(other, ".architecture|hopper|"));
+  CHECK(contains(other, ".architecture|ampere|"));
+}
+
 TEST_CASE("presets_named: by keys, with changes, in lists, in another spelling, and in turn") {
   const auto of = [](const char* text) {
     return presets_named(nlohmann::ordered_json::parse(text), test::presets());

@@ -1,6 +1,8 @@
 #include "tools/views/vary/vary_page.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "tools/console/options.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/vary/advice_table.hpp"
 #include "tools/views/vary/shown_numbers.hpp"
 
 namespace lockstep {
@@ -79,7 +82,7 @@ TEST_CASE("what-if page: operations are compared with themselves, each with its 
   CHECK(says("All points: all_reduce"));
   CHECK(says("All points: all_to_all"));
   CHECK(says("Over cluster.nodes: all_to_all"));
-  CHECK(says("all_to_all of " + page_bytes(1e9)));
+  CHECK(says("all_to_all of 1 GB"));
   CHECK(says("cluster.nodes = nine: no number"));
 }
 
@@ -205,6 +208,57 @@ TEST_CASE("what-if page: what a question assumed stands there once, as far as po
                                  point("32", "It is near.")}};
   const std::string html = vary_page(varied, varied_basis(varied, nullptr, test::presets()));
   CHECK(html.find("<p class=\"about\">Asked here. Assumed: 8 sequences.</p>") != html.npos);
+}
+
+TEST_CASE("what-if: of a question each way in which a layout was chosen is said, once") {
+  const auto point = [](const std::string& nodes, const std::string& chosen) {
+    const std::string about = fmt::format("Asked. {}{} that fits.", kLayoutIs, chosen);
+    return VariedPoint{
+        .values = {nodes},
+        .answer = {{"step_s", 1.0},
+                   {"scenario",
+                    {{"about", about}, {"model", "m"}, {"cluster", {{"node", "n" + nodes}}}}}}};
+  };
+  Varied varied{.file = std::string(kAskedFile),
+                .axes = {{"cluster.nodes", {"8", "16", "32"}}},
+                .points = {point("8", "the fastest"), point("16", "near"), point("32", "near")}};
+  CHECK(varied_about(varied) ==
+        "Asked. Each point has a layout of its own: the fastest that fits, or near that fits.");
+  // A title names what all points have.
+  CHECK(varied_subject(varied) == "m, with other values of cluster.nodes");
+  for (VariedPoint& each : varied.points) each.answer["scenario"]["cluster"]["node"] = "n";
+  CHECK(varied_subject(varied) == "m on n, with other values of cluster.nodes");
+  varied.points.pop_back();
+  varied.points.pop_back();
+  CHECK(varied_about(varied) ==
+        "Asked. Each point has a layout of its own: the fastest that fits.");
+}
+
+TEST_CASE("what-if page: sources are of assumed presets too") {
+  const std::string text = R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 2},
+      "batch": {"sequences": 32, "tokens": 4096}, "parallelism": {"data": 16}})";
+  const Varied varied{
+      .file = "s.json",
+      .axes = {{"batch.micro", {"1"}}},
+      .points = {{.values = {"1"},
+                  .answer = {{"step_s", 1.0}, {"scenario", nlohmann::ordered_json::parse(text)}}}}};
+  const AnswerBasis basis = varied_basis(varied, nullptr, test::presets());
+  const auto has = [&](const std::string& kind) {
+    return std::ranges::find(basis.named, kind, &NamedPreset::first) != basis.named.end();
+  };
+  for (const char* const kind : {"models", "nodes", "fabrics", "stacks", "transports"}) {
+    CHECK_MESSAGE(has(kind), kind);
+  }
+}
+
+TEST_CASE("advice: why a change cannot be is told without the file and the option that tried it") {
+  const auto words = [](const std::string& why) {
+    return refusal_words({.change = {}, .why = why}, "my.json");
+  };
+  CHECK(words("my.json#/parallelism/tensor: found 16 (--set parallelism={\"tensor\":16}); allowed: "
+              "a divisor of 8/2") == "parallelism.tensor: found 16; allowed: a divisor of 8/2");
+  CHECK(words("my.json: found a job that needs 107 GiB; allowed: at most 77.6 GiB (--allow-oom "
+              "predicts anyway)") == "found a job that needs 107 GiB; allowed: at most 77.6 GiB");
 }
 
 TEST_CASE("what-if page: every number that has an interval shows it, in its own words") {

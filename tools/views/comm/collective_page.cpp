@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/behind.hpp"
 #include "tools/views/report/chart_kit.hpp"
@@ -20,6 +21,11 @@ namespace lockstep {
 namespace {
 
 std::string page_rate(double bytes_per_s) { return page_bytes(bytes_per_s) + "/s"; }
+
+/// "8 MiB", as sizes of nccl-tests are said, and as the terminal says them.
+std::string size_words(const CollectiveRow& row) {
+  return format_quantity(row.size.base_units(), Dimension::data);
+}
 
 std::string op_of(const CollectiveRow& row) {
   return std::string(collective_kinds()[static_cast<std::size_t>(row.op)].name);
@@ -36,8 +42,8 @@ std::vector<std::string> ops_of(const CollectiveStudy& study) {
 
 std::vector<std::string> words_of(const CollectiveRow& row) {
   std::vector<std::string> out{
-      fmt::format("{}, {}", op_of(row), page_bytes(row.size.base_units())),
-      page_duration(row.time.base_units()), page_rate(row.busbw_bytes_per_s) + " of bus bandwidth",
+      fmt::format("{}, {}", op_of(row), size_words(row)), page_duration(row.time.base_units()),
+      page_rate(row.busbw_bytes_per_s) + " of bus bandwidth",
       fmt::format("{}, {}", row.choice.cost->algorithm, row.choice.cost->protocol)};
   if (!row.slowest_link.empty()) {
     out.push_back(row.held_by_switches()
@@ -112,7 +118,7 @@ void add_rows(Page& page, const CollectiveStudy& study) {
   for (const CollectiveRow& row : study.rows) {
     std::vector<PageCell> cells{
         PageCell::text(op_of(row)),
-        PageCell::number(page_bytes(row.size.base_units()), row.size.base_units()),
+        PageCell::number(size_words(row), row.size.base_units()),
         PageCell::number(page_duration(row.time.base_units()), row.time.base_units()),
         PageCell::number(page_rate(row.algbw_bytes_per_s), row.algbw_bytes_per_s),
         PageCell::number(page_rate(row.busbw_bytes_per_s), row.busbw_bytes_per_s),
@@ -144,9 +150,8 @@ void add_draws(Page& page, const CollectiveStudy& study) {
   for (std::size_t i = 0; i < study.rows.size(); ++i) {
     const CollectiveRow& row = study.rows[i];
     const HashBand& band = study.hash->bands[i];
-    std::vector<PageCell> cells{
-        PageCell::text(op_of(row)),
-        PageCell::number(page_bytes(row.size.base_units()), row.size.base_units())};
+    std::vector<PageCell> cells{PageCell::text(op_of(row)),
+                                PageCell::number(size_words(row), row.size.base_units())};
     for (const HashDraw& of : {band.least, band.median, band.most}) {
       cells.push_back(PageCell::number(page_duration(of.value), of.value));
     }
@@ -161,7 +166,7 @@ std::vector<PageFigure> collective_figures(const CollectiveStudy& study,
   const CollectiveRow& largest = *std::ranges::max_element(study.rows, {}, &CollectiveRow::size);
   return {{.value = page_duration(largest.time.base_units()),
            .label = fmt::format("time of {} of {}, the largest size", op_of(largest),
-                                page_bytes(largest.size.base_units())),
+                                size_words(largest)),
            .field = "largest_time_s"},
           {.value = page_rate(best.busbw_bytes_per_s),
            .label = "of bus bandwidth, the best",
@@ -185,10 +190,9 @@ std::string collective_page(const CollectiveStudy& study, const WrittenScenario&
   if (!study.about.empty()) page.about(study.about);
   const CollectiveRow& best =
       *std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s);
-  page.headline(
-      escaped("The most bus bandwidth is ") + strong(page_rate(best.busbw_bytes_per_s)) +
-      escaped(fmt::format(", of {} of {} in ", op_of(best), page_bytes(best.size.base_units()))) +
-      strong(page_duration(best.time.base_units())) + escaped("."));
+  page.headline(escaped("The most bus bandwidth is ") + strong(page_rate(best.busbw_bytes_per_s)) +
+                escaped(fmt::format(", of {} of {} in ", op_of(best), size_words(best))) +
+                strong(page_duration(best.time.base_units())) + escaped("."));
   page.figures(collective_figures(study, best));
   page.section("Bandwidth and time", collective_group_text(study) + ".");
   add_charts(page, study);

@@ -295,12 +295,26 @@ std::string limit_words(const PlanAnswer& answer) {
   return limits.time ? "; dashed is the deadline" : budget ? "; dotted is the budget" : "";
 }
 
+/// Whether candidates of the chart have the same line.
+bool have_one_line(const json& options) {
+  const json& lines = options["series"];
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const auto before = lines.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(lines.begin(), before,
+                    [&](const json& line) { return line["data"] == lines[i]["data"]; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// What lines of samples are: "Share of samples, without the last few; dashed is the deadline."
-std::string share_words(const PlanAnswer& answer, bool limited, std::string_view limit) {
+std::string share_words(const PlanAnswer& answer, const json& options, bool limited,
+                        std::string_view limit) {
   std::string out = "Share of samples";
   if (left_out(static_cast<std::size_t>(answer.spec.samples)) > 0) out += ", without the last few";
   if (limited) out += fmt::format("; dashed is the {}", limit);
-  return out + ". Names of one colour have the same line.";
+  return out + (have_one_line(options) ? ". Names of one colour have the same line." : ".");
 }
 
 /// What lines that have no end say; empty where there are none.
@@ -355,7 +369,7 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
                       {"name", name},
                       {"symbol", answer.report.choice == i ? "diamond" : "circle"},
                       {"symbolSize", std::max(kSmallestDot, std::round(size))},
-                      {"z", 5},
+                      {"z", answer.report.choice == i ? 6 : 5},  // no other dot hides it
                       {"itemStyle", {{"color", colour_name(i)}, {"opacity", 0.85}}},
                       {"data", {{x(r.expected.time_s), y(point), words.size()}}}});
     words.push_back(candidate_words(answer, i));
@@ -385,16 +399,19 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
 void add_chance_charts(Page& page, const PlanAnswer& answer) {
   const PlanLimits& limits = answer.spec.limits;
   page.begin_row();
+  const json by_time =
+      chance_options(answer, 0, &PlanResult::time_s,
+                     limits.time ? std::optional(limits.time->base_units()) : std::nullopt);
   page.chart({.title = "How likely it is done by then",
-              .about = share_words(answer, limits.time.has_value(), "deadline"),
+              .about = share_words(answer, by_time, limits.time.has_value(), "deadline"),
               .summary = "A rising line for each candidate over time."},
-             chance_options(answer, 0, &PlanResult::time_s,
-                            limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
+             by_time);
   if (answer.spec.all_priced()) {
+    const json by_money = chance_options(answer, 1, &PlanResult::usd, limits.usd);
     page.chart({.title = "How likely it costs no more",
-                .about = share_words(answer, limits.usd.has_value(), "budget"),
+                .about = share_words(answer, by_money, limits.usd.has_value(), "budget"),
                 .summary = "A rising line for each candidate over money."},
-               chance_options(answer, 1, &PlanResult::usd, limits.usd));
+               by_money);
   }
   page.end_row();
 }

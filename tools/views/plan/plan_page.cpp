@@ -114,7 +114,9 @@ PageTable candidate_table(const PlanAnswer& answer) {
           {.title = "Per trillion tokens", .numeric = true, .about = "energy"},
           {.title = "Power", .numeric = true, .about = "highest reading of the site's meter"},
           {.title = "MFU", .numeric = true, .about = "of a healthy step"},
-          {.title = "Goodput", .numeric = true, .about = "productive over wall time"},
+          {.title = "Goodput",
+           .numeric = true,
+           .about = "productive over the time since its first step"},
           {.title = "Keeps limits",
            .numeric = true,
            .about = "of " + counted(answer.spec.samples, "sample")}}};

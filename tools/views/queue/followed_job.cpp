@@ -34,6 +34,10 @@ std::string fate_text(const Followed& f) {
   out += of.start < 0 ? std::string(", not started") : ", started at " + when_text(of.start);
   if (of.rented) out += ", in the end on rented nodes";
   if (of.end >= 0) out += ", ended at " + when_text(of.end);
+  if (f.held_beyond_work() > 0) {
+    out +=
+        fmt::format(", held GPUs for {} more than its work takes", when_text(f.held_beyond_work()));
+  }
   if (of.evictions > 0) out += fmt::format(", evicted {}", counted(of.evictions, "time"));
   if (of.suspensions > 0) {
     out += fmt::format(", suspended {} for {}", counted(of.suspensions, "time"),

@@ -23,6 +23,15 @@ struct Followed {
   std::uint32_t job;
 
   [[nodiscard]] const JobOutcome& outcome() const { return result.jobs[job]; }
+  /// How much longer it held GPUs than its work takes: for work that was lost and done again,
+  /// restarts, slower steps. 0 of a job that has not ended, and of one of several widths.
+  [[nodiscard]] RunTime held_beyond_work() const {
+    const JobOutcome& of = outcome();
+    const QueueJob& its = spec.jobs[job];
+    if (of.end < 0 || of.elastic_held) return 0;
+    const RunTime submitted = of.submitted >= 0 ? of.submitted : its.submit;
+    return std::max<RunTime>(0, of.end - submitted - of.waited - of.suspended - its.runs);
+  }
   /// By reason, the longest first.
   [[nodiscard]] std::vector<std::pair<WaitReason, RunTime>> by_reason() const {
     std::map<WaitReason, RunTime> sums;

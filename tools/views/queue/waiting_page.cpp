@@ -137,7 +137,13 @@ void add_followed_headline(Page& page, const Followed& f) {
       {.value = grouped(job.gpus), .label = job.gpus == 1 ? "GPU" : "GPUs"},
       {.value = wait_words(job.submit), .label = "submitted, after the first submission"},
       {.value = of.start < 0 ? "never" : wait_words(of.start), .label = "started"},
-      {.value = of.end < 0 ? "–" : wait_words(of.end), .label = "ended"}};
+      {.value = of.end < 0 ? "–" : wait_words(of.end), .label = "ended"},
+      {.value = wait_words(job.runs), .label = "of work"}};
+  if (f.held_beyond_work() > 0) {
+    figures.push_back({.value = wait_words(f.held_beyond_work()),
+                       .label = "more in which it held GPUs: work lost and done again, restarts, "
+                                "slower steps"});
+  }
   if (of.evictions > 0) {
     figures.push_back({.value = grouped(of.evictions), .label = "evictions"});
   }
@@ -254,7 +260,7 @@ void add_forecast_headline(Page& page, const QueueForecast& f) {
       {.value = count(f.running), .label = f.running == 1 ? "job runs" : "jobs run"},
       {.value = count(f.ended), .label = "have ended"},
       {.value = page_percent(f.mean_share, 1),
-       .label = "of their time limits ran those that have ended, on average"},
+       .label = "of its time limit is what a job that ended ran for, on average"},
       {.value = count(f.draws),
        .label = f.draws > 1 ? "draws of how long the others will run"
                             : "draw: the others run as long as they may"}});

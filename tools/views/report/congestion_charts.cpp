@@ -191,7 +191,7 @@ void add_heat_map(Page& page, const CongestionReport& report) {
   json about = json::array();
   for (const LinkRow& row : links) about.push_back(use_text(*row.link));
   const json rows = link_axis(links);
-  json heat_grid = plot_grid(52, zooms ? 44 : 4);
+  json heat_grid = plot_grid(60, zooms ? 44 : 4);
   heat_grid.update({{"show", true}, {"borderWidth", 0}, {"backgroundColor", "@floor"}});
   json options{{"lockstep", {{"rows", rows["data"]}, {"about", about}, {"unit", unit.name}}},
                {"grid", heat_grid},
@@ -236,7 +236,7 @@ void add_heat_map(Page& page, const CongestionReport& report) {
        .summary =
            fmt::format("Heat map of the use of {} over {}.",
                        which_links(report, links, kHeatMapLinks), page_duration(report.end_s)),
-       .height_px = (zooms ? 120 : 80) + 17 * static_cast<int>(links.size()),
+       .height_px = (zooms ? 128 : 88) + 17 * static_cast<int>(links.size()),
        .hint = zooms ? kZoomHint : std::string_view()},
       options);
 }

@@ -150,10 +150,10 @@ std::vector<PageCell> transfer_row(const CongestionReport& report,
 void add_transfers(Page& page, const CongestionReport& report, bool own_job) {
   const auto shown =
       std::span(report.transfers).first(std::min(kPageTransfers, report.transfers.size()));
-  std::string lead =
-      fmt::format("A run of each transfer, latency left out: {}, and with all that was there.",
-                  own_job ? "with its job alone on the fabric"
-                          : "with its links to itself, not even beside others of its own job");
+  std::string lead = fmt::format(
+      "The mean run of each transfer, latency left out: {}, and with all that was there.",
+      own_job ? "with its job alone on the fabric"
+              : "with its links to itself, not even beside others of its own job");
   if (shown.size() < report.transfers_run) {
     lead += fmt::format(" The {} most slowed of {}.", shown.size(),
                         grouped(static_cast<double>(report.transfers_run)));

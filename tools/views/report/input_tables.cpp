@@ -162,6 +162,42 @@ Html rows_by_source(const std::string& kind, const std::string& name,
   return out;
 }
 
+/// What the kernels of serving are fitted to, and of a card what it is.
+constexpr std::string_view kArchitecture = "architecture";
+
+/// Architectures of the cards among these.
+std::vector<std::string> architectures_of(const std::vector<NamedPreset>& named,
+                                          const PresetStore& presets) {
+  std::vector<std::string> out;
+  for (const auto& [kind, name] : named) {
+    if (kind != "gpus") continue;
+    for (const PresetRow& row : presets.show(kind, name)) {
+      if (row.path == kArchitecture) out.push_back(row.value);
+    }
+  }
+  return out;
+}
+
+/// Without what a preset has for the cards of other architectures; all of it where it has nothing
+/// for these.
+void drop_other_architectures(const std::vector<std::string>& kept, std::vector<PresetRow>& rows) {
+  std::vector<std::string> dropped;  // "serving.kernels.0."
+  bool has_own = false;
+  for (const PresetRow& row : rows) {
+    if (!row.path.ends_with(fmt::format(".{}", kArchitecture))) continue;
+    if (std::ranges::find(kept, row.value) != kept.end()) {
+      has_own = true;
+    } else {
+      dropped.push_back(row.path.substr(0, row.path.size() - kArchitecture.size()));
+    }
+  }
+  if (!has_own) return;
+  std::erase_if(rows, [&](const PresetRow& row) {
+    return std::ranges::any_of(dropped,
+                               [&](const std::string& part) { return row.path.starts_with(part); });
+  });
+}
+
 }  // namespace
 
 WrittenScenario written_in(const JsonCursor& root) {
@@ -275,8 +311,10 @@ void add_sources(Page& page, const std::vector<NamedPreset>& named, const Preset
       .searched = true,
       .on_paper = false};
   Html on_paper;
+  const std::vector<std::string> architectures = architectures_of(named, presets);
   for (const auto& [kind, name] : named) {
-    const std::vector<PresetRow> rows = presets.show(kind, name);
+    std::vector<PresetRow> rows = presets.show(kind, name);
+    if (!architectures.empty()) drop_other_architectures(architectures, rows);
     on_paper += rows_by_source(kind, name, rows);
     for (const PresetRow& row : rows) {
       table.rows.push_back(

@@ -179,12 +179,16 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPri
   const MonthMoney sum = sum_of(months);
   page.section(title,
                fmt::format("From the start of the plan until the training is done{}. Months are "
-                           "twelfths of a year; what machines are worth comes back when they are "
-                           "needed no more.",
-                           of));
+                           "twelfths of a year{}.",
+                           of,
+                           sum.residual != 0 ? "; what machines are worth comes back when they are "
+                                               "needed no more"
+                                             : ""));
   std::vector<PageFigure> figures{
       {.value = signed_usd(sum.usd()),
-       .label = fmt::format("in all, less what {} are worth at the end", sold_words(sum))},
+       .label = sum.residual != 0
+                    ? fmt::format("in all, less what {} are worth at the end", sold_words(sum))
+                    : "in all"},
       {.value = signed_usd(sum.bought), .label = "capital spent on machines"},
       {.value = signed_usd(sum.interest), .label = "cost of capital"},
       {.value = page_with(fleet.begins.base_units() / 86'400, "days"),

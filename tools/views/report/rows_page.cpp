@@ -75,7 +75,18 @@ void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictio
       dots_chart(dots, groups, {.unit = "s", .logarithmic = true}, {.unit = "%"}));
 }
 
-void add_row_groups(Page& page, const RowSummary& summary) {
+void add_row_groups(Page& page, const std::vector<RowPrediction>& predictions,
+                    const RowSummary& summary) {
+  std::map<std::string, double> errors;
+  for (const RowPrediction& p : predictions) {
+    if (p.error) errors[p.row->id] = *p.error;
+  }
+  const auto worst = [&errors](const std::string& id) {
+    const auto error = errors.find(id);
+    return PageCell{.content = error == errors.end()
+                                   ? key_words(id)
+                                   : with_detail(key_words(id), error_text(error->second))};
+  };
   PageTable table{.columns = {{.title = "By"},
                               {.title = "Group"},
                               {.title = "Rows", .numeric = true},
@@ -93,7 +104,7 @@ void add_row_groups(Page& page, const RowSummary& summary) {
                             static_cast<double>(g.errors.n)),
            PageCell::number(page_percent(g.errors.median_abs, 1), g.errors.median_abs),
            PageCell::number(page_percent(g.errors.p90_abs, 1), g.errors.p90_abs),
-           PageCell::number(error_text(g.errors.bias), g.errors.bias), PageCell::key(g.worst_id)});
+           PageCell::number(error_text(g.errors.bias), g.errors.bias), worst(g.worst_id)});
     }
   };
   add("kind", summary.by_kind);
@@ -117,6 +128,51 @@ PageCell software_cell(const RowPrediction& p) {
   return {.content = detail.empty() ? escaped(p.stack) : with_detail(escaped(p.stack), detail)};
 }
 
+/// Where a run was published, and whether what is published of it cannot all be so.
+std::string published_words(const ReferenceRow& row) {
+  if (row.complete) return row.published;
+  return row.published + (row.published.empty() ? "" : "; ") + "contradicts itself";
+}
+
+/// What the fullest GPU needs by the prediction, and what was measured and said of it.
+PageCell memory_cell(const RowPrediction& p) {
+  if (!p.predicted_memory_gib) return PageCell::unknown();
+  std::string detail;
+  if (p.row->measured_memory_gib) {
+    detail = fmt::format("measured {}", page_with(*p.row->measured_memory_gib, "GiB"));
+  }
+  if (!p.predicted_fits.value_or(true)) {
+    detail += (detail.empty() ? "" : "; ") + std::string("said not to fit");
+  }
+  const Html words = escaped(page_with(*p.predicted_memory_gib, "GiB"));
+  return {.content = detail.empty() ? words : with_detail(words, detail),
+          .sort = *p.predicted_memory_gib};
+}
+
+/// How well the order of layouts of each job is met.
+void add_rankings(Page& page, const RowSummary& summary) {
+  if (summary.rankings.empty()) return;
+  PageTable table{.columns = {{.title = "Job"},
+                              {.title = "GPUs", .numeric = true},
+                              {.title = "Sequences", .numeric = true},
+                              {.title = "Tokens of one", .numeric = true},
+                              {.title = "Layouts", .numeric = true},
+                              {.title = "Rank correlation", .numeric = true, .about = "Spearman"}}};
+  for (const Ranking& r : summary.rankings) {
+    table.rows.push_back(
+        {{.content = with_detail(key_words(r.model), r.source)},
+         PageCell::number(grouped(r.gpus), r.gpus),
+         PageCell::number(grouped(r.sequences), r.sequences),
+         PageCell::number(grouped(r.tokens), r.tokens),
+         PageCell::number(grouped(static_cast<double>(r.n)), static_cast<double>(r.n)),
+         PageCell::number(fmt::format("{:.3f}", r.spearman), r.spearman)});
+  }
+  page.section("The order of layouts",
+               "Jobs of which many layouts were measured: 1 where they are predicted to be as "
+               "fast in the same order.");
+  page.table(table);
+}
+
 PageTable every_row(const std::vector<RowPrediction>& predictions) {
   PageTable table{.columns = {{.title = "Error", .numeric = true},
                               {.title = "Measured", .numeric = true},
@@ -126,7 +182,8 @@ PageTable every_row(const std::vector<RowPrediction>& predictions) {
                               {.title = "GPUs", .numeric = true},
                               {.title = "GPU"},
                               {.title = "Software"},
-                              {.title = "Layout"}},
+                              {.title = "Layout"},
+                              {.title = "Memory", .numeric = true, .about = "predicted"}},
                   .first_rows = 50,
                   .searched = true};
   for (const RowPrediction& p : predictions) {
@@ -139,12 +196,13 @@ PageTable every_row(const std::vector<RowPrediction>& predictions) {
     table.rows.push_back({std::move(error),
                           time(row.measured_step_s),
                           time(p.predicted_step_s),
-                          {.content = with_detail(escaped(row.id), row.published)},
+                          {.content = with_detail(escaped(row.id), published_words(row))},
                           PageCell::key(row.model.name),
                           PageCell::number(grouped(row.gpus), row.gpus),
                           PageCell::key(row.gpu),
                           software_cell(p),
-                          PageCell::text(row_layout(row))});
+                          PageCell::text(row_layout(row)),
+                          memory_cell(p)});
   }
   return table;
 }
@@ -193,9 +251,10 @@ std::string rows_page(const std::vector<RowPrediction>& predictions, const std::
                               counted(static_cast<double>(summary.rankings.size()), "job"))});
   }
   page.figures(figures);
-  add_row_groups(page, summary);
+  add_row_groups(page, predictions, summary);
   add_predicted_chart(page, predictions);
-  page.section("Every run", "Search for a model, a GPU, a source; a column's title sorts.");
+  add_rankings(page, summary);
+  page.section("Every run", "What was measured of each, and what Lockstep says of it.");
   page.table(every_row(predictions));
   page.foot("Rows: " + file + ".");
   return page.html(chart_library());

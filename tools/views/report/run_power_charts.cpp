@@ -158,6 +158,8 @@ void add_power_figures(Page& page, const CampaignResult& result) {
   page.figures(figures);
 }
 
+constexpr std::string_view kReserve = "reserve";
+
 /// A consumer as people call it; one that is not listed by its key.
 std::string share_words(std::string_view key) {
   struct Name {
@@ -179,7 +181,8 @@ std::string share_words(std::string_view key) {
                               Name{"power_supplies", "Losses of power supplies"},
                               Name{"switches", "Network switches"},
                               Name{"optics", "Optical plugs"},
-                              Name{"cooling_and_distribution", "Cooling and distribution"}};
+                              Name{"cooling_and_distribution", "Cooling and distribution"},
+                              Name{kReserve, "Nodes in reserve, which idle"}};
   const auto* const name = std::ranges::find(kNames, key, &Name::key);
   return std::string(name == kNames.end() ? key : name->words);
 }
@@ -187,6 +190,11 @@ std::string share_words(std::string_view key) {
 void add_shares_table(Page& page, const StepPower& power) {
   const double all = power.energy().base_units();
   std::vector<PowerShare> shares = power.shares;
+  Joules told;
+  for (const PowerShare& share : shares) told += share.energy;
+  // Nodes in reserve are in the site's power, and in no consumer's share of the step.
+  const Joules untold = power.energy() - told;
+  if (untold > 1e-6 * power.energy()) shares.push_back({kReserve, untold});
   std::ranges::stable_sort(shares, std::ranges::greater{}, &PowerShare::energy);
   std::erase_if(shares, [](const PowerShare& share) { return share.energy <= Joules{}; });
   if (shares.empty() || all <= 0) return;
@@ -206,17 +214,6 @@ void add_shares_table(Page& page, const StepPower& power) {
     table.rows.push_back(
         {PageCell::text(share_words(share.name)),
          {.content = with_bar(page_percent(joules / all, 1), joules / largest),
-          .sort = joules / all},
-         PageCell::number(page_watts(joules / power.step_s), joules / power.step_s),
-         PageCell::number(page_with(joules / unit.size, unit.name), joules)});
-  }
-  Joules told;
-  for (const PowerShare& share : shares) told += share.energy;
-  // Nodes in reserve are in the site's power, and in no consumer's share of the step.
-  if (const double joules = all - told.base_units(); joules > 1e-6 * all) {
-    table.rows.push_back(
-        {PageCell::text("Nodes in reserve, which idle"),
-         {.content = with_bar(page_percent(joules / all, 1), std::min(1.0, joules / largest)),
           .sort = joules / all},
          PageCell::number(page_watts(joules / power.step_s), joules / power.step_s),
          PageCell::number(page_with(joules / unit.size, unit.name), joules)});

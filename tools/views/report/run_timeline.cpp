@@ -287,7 +287,9 @@ void add_run_timeline(Page& page, const CampaignResult& result) {
                    : fmt::format("Trajectory {} (of 0 to {}), whose goodput is the median: {}.",
                                  grouped(result.typical_number), grouped(others), goodput));
   const double width_s = run_seconds(bins.wall) / static_cast<double>(bins.spent.size());
-  std::string about = "Above, each dot is an interruption, the larger the more it cost";
+  std::string about = run.events.empty()
+                          ? "Above there is no dot, as nothing interrupted this run"
+                          : "Above, each dot is an interruption, the larger the more it cost";
   if (run.events.size() > kMarkedFailures) {
     about +=
         fmt::format(" ({} of {}, the costliest)", grouped(static_cast<double>(kMarkedFailures)),

@@ -24,7 +24,7 @@ using Kind = WaterfallPart::Kind;
 
 constexpr int kWaterfallRowPx = 26;
 constexpr double kShownShare = 5e-4;  // is printed as 0.1 %
-constexpr double kRoomForText = 0.2;  // of the axis, also on a phone
+constexpr double kRoomForText = 0.6;  // of the axis, also on a phone
 
 /// Largest first; those too small to be seen become one, where there are several.
 void add_losses(std::vector<WaterfallPart>& parts, std::vector<WaterfallPart> losses,
@@ -256,14 +256,11 @@ void add_waterfall(Page& page, const CampaignResult& result) {
               ? ", then each phase of an iteration but the actor's training, then "
                 "what that loses."
               : ", then what a healthy step loses.";
-  if (parts.back().kind == Kind::useful && result.plan.iteration) {
+  if (parts.back().kind == Kind::useful) {
     lead += fmt::format(
-        " What remains are FLOPs that the actor's updates need, attention counted causally: {}.",
-        page_percent(parts.back().share, 1));
-  } else if (parts.back().kind == Kind::useful) {
-    lead += fmt::format(
-        " What remains are FLOPs that the model needs, attention counted causally: {}. With "
+        " What remains are FLOPs that {}, attention counted causally: {}. With "
         "attention counted in full, as most papers do, it is {} (MFU {} × goodput {}).",
+        result.plan.iteration ? "the actor's updates need" : "the model needs",
         page_percent(parts.back().share, 1), page_percent(result.mfu * result.summary.shares[0], 1),
         page_percent(result.mfu, 1), telling_percent(result.summary.shares[0]));
   }

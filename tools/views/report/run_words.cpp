@@ -36,6 +36,13 @@ std::string as_in_table(double share) {
   return share < kShown ? telling_percent(share) : page_part(share);
 }
 
+/// " (3 in all 200 runs)" of a cause that came up so rarely that chance put it first.
+std::string few_words(const ModeSummary& mode, std::size_t runs) {
+  constexpr double kFew = 10;
+  const double all = mode.failures * static_cast<double>(runs);
+  return all < kFew && runs > 1 ? fmt::format(" ({:.0f} in all {} runs)", all, runs) : "";
+}
+
 /// What takes most of the wall time, and the cause that does.
 Html losses_sentences(const CampaignResult& result) {
   const RunSummary& summary = result.summary;
@@ -48,9 +55,10 @@ Html losses_sentences(const CampaignResult& result) {
   const ModeSummary& mode = *std::ranges::max_element(summary.modes, {}, &ModeSummary::cost_s);
   if (mode.cost_s <= 0) return out;
   return out + escaped(" Of all causes ") + strong(mode.name) +
-         escaped(fmt::format(
-             " cost most in these runs: {} failures a run took {} of the wall time.",
-             significant(mode.failures), telling_percent(mode.cost_s / summary.wall_s.mean)));
+         escaped(
+             fmt::format(" cost most in these runs: {} failures a run{} took {} of the wall time.",
+                         significant(mode.failures), few_words(mode, summary.trajectories),
+                         telling_percent(mode.cost_s / summary.wall_s.mean)));
 }
 
 /// "It would write 122 GB/s ...": what an advised interval means for the storage.
@@ -190,12 +198,15 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
     // What is bought and when decides; a bill of machines that are all there from the start is
     // none.
     const MonthMoney money = sum_of(months_of(result));
-    figures.push_back({.value = page_usd(money.usd()),
-                       .label = fmt::format(
-                           "machines as they come, with {}energy, people and interest: {} spent, "
-                           "{} of it comes back as what {} are worth at the end",
-                           besides_words(money), page_usd(money.spent() + money.interest),
-                           page_usd(-money.residual), sold_words(money))});
+    figures.push_back(
+        {.value = page_usd(money.usd()),
+         .label =
+             fmt::format("machines as they come, with {}energy, people and interest: {} spent{}",
+                         besides_words(money), page_usd(money.spent() + money.interest),
+                         money.residual != 0
+                             ? fmt::format(", {} of it comes back as what {} are worth at the end",
+                                           page_usd(-money.residual), sold_words(money))
+                             : "")});
     return;
   }
   if (result.bill && result.bill->cost.total_usd() > 0) {
@@ -291,14 +302,16 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
   const double tokens = result.steps() * result.tokens_per_step();
   figures.push_back(
       {.value = page_count(tokens),
-       .label = fmt::format("tokens trained in {} steps of {}", page_count(result.steps()),
+       .label = fmt::format("tokens trained in {} {} of {}", page_count(result.steps()),
+                            result.plan.iteration ? "iterations" : "steps",
                             page_duration(result.plan.step_s)),
        .field = "tokens_done"});
   if (result.interval) {
     const PredictionInterval& i = *result.interval;
     figures.push_back(
         {.value = page_duration(result.plan.step_s),
-         .label = fmt::format("a healthy step; {} interval {} to {} ({})",
+         .label = fmt::format("a healthy {}; {} interval {} to {} ({})",
+                              result.plan.iteration ? "iteration" : "step",
                               page_percent(kCoverage, 0), page_duration(result.plan.step_s * i.low),
                               page_duration(result.plan.step_s * i.high), words_of(i)),
          .field = "step_s"});
@@ -319,13 +332,23 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
                                             page_watts((usage.energy / usage.time).base_units())),
                        .field = "energy_j"});
   }
+  if (const double rate = result.plan.data_read_bytes_per_s; rate > 0) {
+    figures.push_back({.value = page_bytes(rate) + "/s",
+                       .label = result.plan.data_speed < 1
+                                    ? fmt::format("of training data read; training is {} slower "
+                                                  "for it",
+                                                  page_percent(1 - result.plan.data_speed, 1))
+                                    : "of training data read while steps run"});
+  }
   add_money_figures(figures, result);
   return figures;
 }
 
 std::string percent_with_interval(const SampleMean& of) {
   if (of.half_width <= 0) return page_percent(of.mean, 2);
-  return fmt::format("{} ± {}", page_percent(of.mean, 2), page_percent(of.half_width, 2));
+  constexpr double kShown = 1e-4;  // of the last decimal
+  return fmt::format("{} ± {}", page_percent(of.mean, 2),
+                     page_percent(std::max(of.half_width, kShown), 2));
 }
 
 }  // namespace lockstep

@@ -62,8 +62,10 @@ std::string per_kwh_text(const CampaignResult& result) {
   const double kwh = bill.usage.energy.base_units() / 3.6e6;
   if (result.fleet || bill.cost.energy_usd <= 0 || kwh <= 0) return {};
   const bool highest = result.site && result.site->books.demand_usd > 0;
-  return fmt::format("; energy at {:.4g} USD per kWh on average{}", bill.cost.energy_usd / kwh,
-                     highest ? ", its highest hours in it" : "");
+  const bool own = result.site && result.site->books.sum.renewable > Joules{};
+  return fmt::format("; energy at {:.4g} USD per kWh on average{}{}", bill.cost.energy_usd / kwh,
+                     highest ? ", its highest hours in it" : "",
+                     own ? ", over what its own sun and wind give for nothing too" : "");
 }
 
 /// On average over the run; of spot nodes those that are not taken away.

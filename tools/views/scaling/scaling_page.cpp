@@ -46,6 +46,9 @@ std::vector<std::size_t> coloured_losses(const Scaling& scaling) {
   return out;
 }
 
+/// What prints as 0.0 % at all sizes has neither a bar nor a row.
+constexpr double kTabled = 5e-4;
+
 /// "81.6 %" of the last size over the first.
 Html last_efficiency(const std::vector<const ScalingPoint*>& points) {
   return strong(page_percent(points.back()->efficiency, 1));
@@ -77,9 +80,9 @@ void add_loss_chart(Page& page, const std::vector<const ScalingPoint*>& points,
     for (const ScalingPoint* point : points) {
       part.values.push_back(rounded_percent(std::max(0.0, point->lost[coloured[c]])));
     }
-    parts.push_back(std::move(part));
+    if (std::ranges::max(part.values) >= 100 * kTabled) parts.push_back(std::move(part));
   }
-  if (std::ranges::max(others.values) > 0) parts.push_back(std::move(others));
+  if (std::ranges::max(others.values) >= 100 * kTabled) parts.push_back(std::move(others));
   nlohmann::json options = stacked_bars(names, parts, "%");
   if (largest <= 1) options["xAxis"]["max"] = 100;
   page.chart({.title = "What is left, and what takes the rest",
@@ -172,13 +175,12 @@ void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
 
 /// What takes the rest at each size, kind by kind: the chart's bars in numbers.
 void add_lost_table(Page& page, const std::vector<const ScalingPoint*>& points) {
-  constexpr double kShown = 5e-4;
   PageTable table{.columns = {{.title = "Lost to"}}, .rows = {}};
   for (const ScalingPoint* p : points) {
     table.columns.push_back({.title = counted(p->gpus, "GPU"), .numeric = true});
   }
   for (std::size_t b = 0; b < kBuckets; ++b) {
-    const auto lost = [b](const ScalingPoint* p) { return std::abs(p->lost[b]) >= kShown; };
+    const auto lost = [b](const ScalingPoint* p) { return std::abs(p->lost[b]) >= kTabled; };
     if (std::ranges::none_of(points, lost)) continue;
     std::vector<PageCell> row{PageCell::text(std::string(buckets()[b].title))};
     for (const ScalingPoint* p : points) {

@@ -166,10 +166,10 @@ void add_served_times(Page& page, const ServingAnswer& a) {
   page.table(table);
 }
 
-/// "requests within those of a single one", of some users alone where the name begins with them.
+/// "requests that keep the limits of each", of some users alone where the name begins with them.
 std::string attained_words(const std::string& name) {
   const std::size_t dot = name.rfind('.');
-  const std::string words = "requests within those of a single one";
+  const std::string words = "requests that keep the limits of each";
   return dot == std::string::npos ? words : name.substr(0, dot) + ": " + words;
 }
 
@@ -273,20 +273,21 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
                                .about = "whose keys and values fit"},
                               {.title = "Filled at most", .numeric = true},
                               {.title = "Preempted", .numeric = true},
-                              {.title = "On", .numeric = true, .about = "replicas, on average"},
+                              {.title = "Replicas on", .numeric = true, .about = "on average"},
                               {.title = "Busy", .numeric = true}}};
   const double span = a.report.figures.span_s;
   for (const ServingPoolReport& p : a.report.pools) {
     const double gib = p.weights_bytes / (1 << 30);
     const double busy = span > 0 ? p.busy_s / (span * p.replicas) : 0;
-    table.rows.push_back({PageCell::text(p.name), PageCell::number(grouped(p.replicas), p.replicas),
-                          PageCell::number(grouped(p.gpus), p.gpus),
-                          PageCell::number(fmt::format("{:.1f} GiB", gib), gib),
-                          PageCell::number(grouped(std::floor(p.cache_tokens)), p.cache_tokens),
-                          PageCell::number(page_percent(p.fullest, 1), p.fullest),
-                          PageCell::number(grouped(p.preempted), p.preempted),
-                          PageCell::number(significant(p.on), p.on),
-                          PageCell::number(page_percent(busy, 1), busy)});
+    table.rows.push_back(
+        {PageCell::text(p.name), PageCell::number(grouped(p.replicas), p.replicas),
+         PageCell::number(grouped(p.gpus), p.gpus),
+         PageCell::number(fmt::format("{:.1f} GiB", gib), gib),
+         PageCell::number(grouped(std::floor(p.cache_tokens)), p.cache_tokens),
+         PageCell::number(page_percent(p.fullest, 1), p.fullest),
+         PageCell::number(grouped(p.preempted), p.preempted),
+         PageCell::number(p.on == p.replicas ? grouped(p.on) : significant(p.on), p.on),
+         PageCell::number(page_percent(busy, 1), busy)});
   }
   page.section("Pools");
   page.table(table);
@@ -437,7 +438,7 @@ void add_serving_beside(Page& page, const ServingAnswer& a) {
   if (b.transfers.empty()) return;
   PageTable held{.columns = {{.title = "Held back by the other"},
                              {.title = "Slower", .numeric = true},
-                             {.title = "On"}},
+                             {.title = "On the link"}},
                  .first_rows = 12};
   for (const BesideTransfer& t : b.transfers) {
     const double slower = t.alone_s > 0 ? t.mean_s / t.alone_s : 0;

@@ -53,19 +53,34 @@ std::string rows_table(const std::vector<PresetRow>& rows) {
   return out;
 }
 
-/// A row in two parts: "cluster.nodes (job, queue)", and "whole number; 1 to 1000000. How many"
-/// below it. Requires the columns of list_keys().
-std::string entry_text(const std::vector<std::string>& row) {
+/// "whole number; 1 to 1000000. How many": what a row of list_keys() says beside its name.
+std::string key_entry(const std::vector<std::string>& row) {
   assert(row.size() == 7);
-  constexpr std::size_t kIndent = 4;
   const std::string &unit = row[3], &allowed = row[4], &rule = row[5], &sentence = row[6];
-  std::string body = row[2];
-  if (!unit.empty()) body += " in " + unit;
-  if (!allowed.empty()) body += "; " + allowed;
-  if (!rule.empty()) body += "; " + (rule == "required" ? rule : "default: " + rule);
-  if (!sentence.empty()) body += ". " + sentence;
+  std::string out = row[2];
+  if (!unit.empty()) out += " in " + unit;
+  if (!allowed.empty()) out += "; " + allowed;
+  if (!rule.empty()) out += "; " + (rule == "required" ? rule : "default: " + rule);
+  if (!sentence.empty()) out += ". " + sentence;
+  return out;
+}
+
+/// "s; less is better. Time of one training step.": what a row of list_fields() says.
+std::string field_entry(const std::vector<std::string>& row) {
+  assert(row.size() == 5);
+  const std::string &unit = row[2], &better = row[3], &sentence = row[4];
+  std::string out = unit;
+  if (!better.empty()) out += (out.empty() ? "" : "; ") + better + " is better";
+  return out + (out.empty() ? "" : ". ") + sentence;
+}
+
+/// A row in two parts: "cluster.nodes (job, queue)", and below it what it is. Requires the columns
+/// of list_keys() or of list_fields().
+std::string entry_text(const std::vector<std::string>& row, std::size_t columns) {
+  constexpr std::size_t kIndent = 4, kOfField = 5;
   return fmt::format("{} ({})\n{:{}}{}\n", row[0], row[1], "", kIndent,
-                     wrap(body, kTextColumns, kIndent, kIndent));
+                     wrap(columns == kOfField ? field_entry(row) : key_entry(row), kTextColumns,
+                          kIndent, kIndent));
 }
 
 /// Whether `lockstep show` has a line for each column of what `lockstep list` prints.
@@ -89,10 +104,6 @@ bool begins_with(std::string_view name, std::string_view beginning) {
 
 }  // namespace
 
-bool wraps_sentences(const ListKind& kind) {
-  return kind.singular != "field" && kind.singular != "key";
-}
-
 Listing beginning_with(const ListKind& kind, Listing listing,
                        std::span<const std::string> beginnings) {
   for (const std::string& beginning : beginnings) {
@@ -111,8 +122,7 @@ Listing beginning_with(const ListKind& kind, Listing listing,
   return listing;
 }
 
-Answer listing_text(const Listing& listing, bool wraps, const std::string& format,
-                    const TextStyle& style) {
+Answer listing_text(const Listing& listing, const std::string& format, const TextStyle& style) {
   const auto& columns = listing.columns;
   if (format == "json") {
     Json out = Json::array();
@@ -135,14 +145,14 @@ Answer listing_text(const Listing& listing, bool wraps, const std::string& forma
   }
   if (listing.entries) {
     std::string out;
-    for (const auto& row : listing.rows) out += entry_text(row);
+    for (const auto& row : listing.rows) out += entry_text(row, columns.size());
     return Answer::terminal(std::move(out));
   }
   std::vector<TextTable::Column> titles;
   titles.reserve(columns.size());
   for (const auto& column : columns) {
     const auto align = column.number ? TextTable::Align::right : TextTable::Align::left;
-    titles.push_back({column.title, align, wraps && !column.number && &column == &columns.back()});
+    titles.push_back({column.title, align, !column.number && &column == &columns.back()});
   }
   TextTable table(std::move(titles));
   for (const auto& row : listing.rows) table.add(row);

@@ -11,17 +11,13 @@
 
 namespace lockstep {
 
-/// Whether rows of the kind end in a sentence.
-bool wraps_sentences(const ListKind& kind);
-
 /// The rows whose name begins with one of these; a number in it stands for the "*" of any item of a
 /// list. Throws UsageError with the nearest name where no row begins with one.
 Listing beginning_with(const ListKind& kind, Listing listing,
                        std::span<const std::string> beginnings);
 
 /// What `lockstep list` prints, in the format asked for.
-Answer listing_text(const Listing& listing, bool wraps, const std::string& format,
-                    const TextStyle& style);
+Answer listing_text(const Listing& listing, const std::string& format, const TextStyle& style);
 
 /// Rows of a preset that stands in the program.
 std::vector<PresetRow> built_in_rows(const ListKind& kind, const PresetStore& presets,

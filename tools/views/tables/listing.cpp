@@ -340,7 +340,8 @@ Listing list_fields(const PresetStore&) {
                {"unit", "unit", false},
                {"better", "better", false},
                {"about", "what it is", false}},
-              {}};
+              {},
+              true};
   for (const AnswerKind kind : kAnswerKinds) {
     add_field_rows(answer_fields(kind), "", name_of(kind), out);
   }

@@ -124,18 +124,6 @@ void add_gains(Page& page, const Advice& advice) {
   page.table(advice_rows(advice, advice.pairs));
 }
 
-/// Why a change cannot be made, without the name of the file, which all of them would begin with:
-/// "parallelism.tensor: found 16 ..." of "my.json#/parallelism/tensor: found 16 ...".
-std::string why_not(const std::string& file, const std::string& why) {
-  if (!why.starts_with(file)) return why;
-  std::string out = why.substr(file.size());
-  if (out.starts_with(": ")) return out.substr(2);
-  if (!out.starts_with("#/")) return why;
-  out.erase(0, 2);
-  std::ranges::replace(std::ranges::subrange(out.begin(), std::ranges::find(out, ':')), '/', '.');
-  return out;
-}
-
 /// "micro batch 1 → 2 helps most: +4.2 % tokens/s per GPU. As it is, the step takes 6.92 s."
 Html advice_headline(const Advice& advice) {
   return most_helpful(advice) + escaped(" " + as_it_is_sentence(advice));
@@ -153,7 +141,7 @@ void add_changes(Page& page, const Advice& advice, bool says_best) {
   PageTable refused{.columns = {{.title = "Change"}, {.title = "Why not"}}, .first_rows = 12};
   for (const RefusedChange& each : advice.refused) {
     refused.rows.push_back(
-        {PageCell::key(each.change.words), PageCell::key(why_not(advice.file, each.why))});
+        {PageCell::key(each.change.words), PageCell::key(refusal_words(each, advice.file))});
   }
   page.table(refused);
 }

@@ -102,15 +102,6 @@ std::string pairs_text(const Advice& advice) {
   return out;
 }
 
-/// The rule of an error line, without the file that all share.
-std::string reason_of(const RefusedChange& each, const std::string& file) {
-  std::string why = each.why;
-  if (why.starts_with(file)) why.erase(0, file.size());
-  if (why.starts_with("#")) why.erase(0, 1);
-  if (why.starts_with(": ")) why.erase(0, 2);
-  return why;
-}
-
 std::string exceeded_by(const Advice& advice) {
   const std::string over = advice_limit_warning(advice);
   return over.empty() ? "" : wrap(over + ".", kTextColumns, 0) + "\n";
@@ -124,6 +115,23 @@ std::string advice_limit_warning(const Advice& advice) {
   for (const AdvisedChange& each : advice.changes)
     limits.add(each.site_excess_w, each.site_limit_w);
   return limits.warning("answers, as it is and with each change,");
+}
+
+std::string refusal_words(const RefusedChange& refused, const std::string& file) {
+  std::string why = refused.why;
+  if (why.starts_with(file)) why.erase(0, file.size());
+  if (why.starts_with(": ")) why.erase(0, 2);
+  if (why.starts_with("#/")) {
+    why.erase(0, 2);
+    std::ranges::replace(std::ranges::subrange(why.begin(), std::ranges::find(why, ':')), '/', '.');
+  }
+  // Which value was tried is the change's own name, and how to predict a job that does not fit is
+  // no advice.
+  const std::size_t set = why.find(" (--set "), allowed = why.find("); allowed: ", set);
+  if (set != std::string::npos && allowed != std::string::npos) why.erase(set, allowed + 1 - set);
+  constexpr std::string_view kAnyway = " (--allow-oom predicts anyway)";
+  if (why.ends_with(kAnyway)) why.resize(why.size() - kAnyway.size());
+  return why;
 }
 
 std::vector<const ShownNumber*> numbers_beside(const Advice& advice) {
@@ -159,7 +167,7 @@ std::string advice_table(const Advice& advice, const TextStyle& style) {
   out += "\nCannot be:\n";
   for (const RefusedChange& each : advice.refused) {
     out += "  " +
-           wrap(fmt::format("{}: {}", each.change.words, reason_of(each, advice.file)),
+           wrap(fmt::format("{}: {}", each.change.words, refusal_words(each, advice.file)),
                 kTextColumns, 4, 2) +
            "\n";
   }

@@ -237,16 +237,29 @@ std::string tables_text(const Varied& varied, const TextStyle& style) {
   }
 }
 
-/// What the scenario says of itself, by the first answer that has it.
-std::string about_of(const Varied& varied) {
+/// What the scenario of a point says of itself; empty where it says nothing or there is no answer.
+std::string about_at(const VariedPoint& point) {
+  if (!point.ok()) return {};
+  // Collectives have it on their first level.
+  const Json& scenario =
+      point.answer.contains("scenario") ? point.answer.at("scenario") : point.answer;
+  return scenario.is_object() ? scenario.value("about", std::string()) : std::string();
+}
+
+/// Words at a place of the points' scenarios, where all that have an answer agree.
+std::string common_words(const Varied& varied, const char* pointer) {
+  std::string out;
   for (const VariedPoint& point : varied.points) {
     if (!point.ok()) continue;
-    // Collectives have it on their first level.
-    const Json& scenario =
-        point.answer.contains("scenario") ? point.answer.at("scenario") : point.answer;
-    return scenario.is_object() ? scenario.value("about", std::string()) : std::string();
+    const auto scenario = point.answer.find("scenario");
+    if (scenario == point.answer.end()) return {};
+    const Json::json_pointer at(pointer);
+    if (!scenario->contains(at) || !scenario->at(at).is_string()) return {};
+    const auto& words = scenario->at(at).get_ref<const std::string&>();
+    if (!out.empty() && words != out) return {};
+    out = words;
   }
-  return {};
+  return out;
 }
 
 bool some_too_large(const Varied& varied) {
@@ -475,11 +488,41 @@ std::vector<std::string> fabric_of_points(const Varied& varied) {
   return out;
 }
 
+std::string varied_about(const Varied& varied) {
+  std::optional<std::string> out;
+  std::vector<std::string> layouts;  // how those of points were chosen, each once
+  for (const VariedPoint& point : varied.points) {
+    if (!point.ok()) continue;
+    std::string about = about_at(point);
+    if (const std::size_t layout = about.find(kLayoutIs); layout != std::string::npos) {
+      std::string chosen = about.substr(layout + kLayoutIs.size());
+      if (chosen.ends_with('.')) chosen.pop_back();
+      if (std::ranges::find(layouts, chosen) == layouts.end()) layouts.push_back(std::move(chosen));
+      about.resize(layout);
+    }
+    if (!out) out = about;
+    if (about.starts_with(*out)) continue;
+    const auto unlike =
+        static_cast<std::size_t>(std::ranges::mismatch(*out, about).in1 - out->begin());
+    const std::size_t stop = unlike > 0 ? out->rfind(". ", unlike - 1) : std::string::npos;
+    out->resize(stop == std::string::npos ? 0 : stop + 2);
+  }
+  std::string words = out.value_or("");
+  if (!layouts.empty()) {
+    words += fmt::format("Each point has a layout of its own: {}.", fmt::join(layouts, ", or "));
+  }
+  while (words.ends_with(' ')) words.pop_back();
+  return words;
+}
+
 std::string varied_subject(const Varied& varied) {
   if (varied.file != kAskedFile) return varied.file;
-  std::vector<std::string> paths;
-  for (const VaryAxis& axis : varied.axes) paths.push_back(axis.path);
-  return fmt::format("What was asked, with other values of {}", fmt::join(paths, " and "));
+  std::string asked = common_words(varied, "/model");
+  if (const std::string node = common_words(varied, "/cluster/node"); !node.empty()) {
+    asked += asked.empty() ? node : " on " + node;
+  }
+  return fmt::format("{}, with other values of {}", asked.empty() ? "What was asked" : asked,
+                     axes_words(varied));
 }
 
 std::string varied_table(const Varied& by_point, const TextStyle& style) {
@@ -489,7 +532,7 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
     errors += wrap(each, kTextColumns, 2) + "\n";
   }
   std::string out = style.bold(varied_subject(varied)) + "\n";
-  if (const std::string about = about_of(varied); !about.empty())
+  if (const std::string about = varied_about(varied); !about.empty())
     out += wrap(about, kTextColumns, 0) + "\n";
   if (const std::string over = exceeded_rows(varied); !over.empty()) out += over + ".\n";
   out += tables_text(varied, style);

@@ -71,7 +71,11 @@ std::string exceeded_rows(const Varied& varied);
 /// NICs may be slower there. No more than eight.
 std::vector<std::string> fabric_of_points(const Varied& varied);
 
-/// What is varied: the scenario's file, or of a question without one its values.
+/// What the points' scenarios say of themselves: the sentences with which all of them begin, and
+/// that their layouts were searched where a question without a file had that done.
+std::string varied_about(const Varied& varied);
+
+/// What is varied: the scenario's file, or of a question without one its model and node.
 std::string varied_subject(const Varied& varied);
 
 /// A row for each point, of collectives for each operation, with a bar for the number that the kind

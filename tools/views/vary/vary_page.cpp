@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/search/ask.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/chart_kit.hpp"
@@ -181,10 +183,11 @@ std::vector<const VariedPoint*> printed_as(const Varied& varied, const ShownNumb
   return out;
 }
 
-/// "all_reduce of 1.07 GB"; empty for what is no collective.
+/// "all_reduce of 1 GiB"; empty for what is no collective.
 std::string operation_text(const VariedPoint& point) {
   const std::optional<double> size = number_at_point(point, "size_bytes");
-  return size ? fmt::format("{} of {}", point.op, page_bytes(*size)) : point.op;
+  return size ? fmt::format("{} of {}", point.op, format_quantity(*size, Dimension::data))
+              : point.op;
 }
 
 void add_main_bars(Page& page, const Varied& varied, const ShownNumber& main,
@@ -434,21 +437,22 @@ std::vector<std::string> assumed_for_points(const Varied& varied) {
   return out;
 }
 
-/// What a question without a file assumed at all its points: the sentences with which the words
-/// about each of them begin.
-std::string about_all_points(const Varied& varied) {
-  std::optional<std::string> out;
-  for (const VariedPoint& point : varied.points) {
-    if (!point.ok() || !point.answer.contains("scenario")) continue;
-    const auto about = point.answer.at("scenario").value("about", std::string());
-    if (!out) out = about;
-    if (about.starts_with(*out)) continue;
-    const auto unlike =
-        static_cast<std::size_t>(std::ranges::mismatch(*out, about).in1 - out->begin());
-    const std::size_t stop = unlike > 0 ? out->rfind(". ", unlike - 1) : std::string::npos;
-    out->resize(stop == std::string::npos ? 0 : stop + 1);
+/// Presets that a point's scenario names, and of a training job those that were assumed as well.
+std::vector<NamedPreset> presets_of_point(const std::string& file,
+                                          const nlohmann::ordered_json& scenario,
+                                          const PresetStore& presets) {
+  std::vector<NamedPreset> out = presets_named(scenario, presets);
+  const ParsedScenario parsed = parse_scenario(file, write_json(scenario));
+  if (parsed.kind != ScenarioKind::step && parsed.kind != ScenarioKind::run) return out;
+  try {
+    const JobFile job = read_job_file(parsed.root, presets);
+    for (NamedPreset& each : presets_of(complete_measured(job.draft, presets, {}), presets)) {
+      out.push_back(std::move(each));
+    }
+  } catch (const InputError&) {
+    // A part of a scenario, from which nothing more follows.
   }
-  return out.value_or("");
+  return out;
 }
 
 }  // namespace
@@ -471,7 +475,8 @@ AnswerBasis varied_basis(const Varied& varied, const WrittenScenario& written,
   if (written) return basis;
   for (const VariedPoint& point : varied.points) {
     if (!point.ok() || !point.answer.contains("scenario")) continue;
-    const std::vector<NamedPreset> named = presets_named(point.answer.at("scenario"), presets);
+    const std::vector<NamedPreset> named =
+        presets_of_point(varied.file, point.answer.at("scenario"), presets);
     basis.named.insert(basis.named.end(), named.begin(), named.end());
   }
   return basis;
@@ -483,7 +488,7 @@ std::string vary_page(const Varied& varied, const AnswerBasis& basis) {
                            : fmt::format("{} of {}", axes_words(varied),
                                          std::filesystem::path(varied.file).filename().string()));
   if (varied.file == kAskedFile) {
-    if (const std::string about = about_all_points(varied); !about.empty()) page.about(about);
+    if (const std::string about = varied_about(varied); !about.empty()) page.about(about);
   }
   const std::vector<Compared> all = compared_in(varied);
   page.headline(headline_of(all) + limit_sentence(exceeded_rows(varied)));
