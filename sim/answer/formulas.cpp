@@ -356,7 +356,9 @@ constexpr std::array kFormulas{
             "useful=waterfall.useful.share starting=waterfall.starting.share "
             "lost=waterfall.lost.share"},
     Formula{"useful_share", "q", true, "useful", "useful=waterfall.useful.share"},
-    Formula{"evictions", "q", false, "how often a job gave its GPUs to one before it in the order",
+    Formula{"evictions", "q", false,
+            "how often a job gave its GPUs to one before it in the order, or to a queue that took "
+            "its share back",
             "jobs"},
     Formula{"resizes", "q", false, "how often a job's width changed while it ran", "jobs"},
     Formula{"suspensions", "q", false,

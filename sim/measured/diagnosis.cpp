@@ -462,7 +462,7 @@ const FieldTable<Diagnosis>& diagnosis_table_fields() {
               [](const Of& d) -> const auto& { return d.ranks; })
         .list("collectives", "Longest first, the process groups of recorded ranks apart.",
               diagnosed_call_fields(), [](const Of& d) -> const auto& { return d.calls; })
-        .list("slow_groups", "Process groups whose calls stand out, the dearest first.",
+        .list("slow_groups", "Process groups whose calls stand out, the costliest first.",
               slow_group_fields(), [](const Of& d) -> const auto& { return d.slow_groups; });
     add_notes_and_telemetry(out);
     return out;

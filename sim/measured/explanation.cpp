@@ -71,11 +71,19 @@ constexpr std::array kLeaves{
     Leaf{"limits.power_w", "/limits/power", "", "", ""},
     Leaf{"limits.usd", "/limits/usd", "", "", ""}};
 
+/// "peak_fp8" of mxfp8 and fp8: block formats run at the peak of their element's.
+std::string peak_key(std::string_view precision) {
+  for (const std::string_view element : {"fp8", "fp4"}) {
+    if (precision.ends_with(element)) return fmt::format("peak_{}", element);
+  }
+  return fmt::format("peak_{}", precision);
+}
+
 /// The file and the key of the preset that says a leaf, with the file's word on its source.
 std::string from_preset(const Leaf& leaf, const Json& answer, const PresetStore& presets) {
   const std::string name = leaf.kind.empty() ? "" : answer_text_at(answer, leaf.name);
   if (name.empty() || !presets.has(leaf.kind, name)) return {};
-  const std::string key = leaf.key == "peak_" ? "peak_" + answer_text_at(answer, "/job/precision")
+  const std::string key = leaf.key == "peak_" ? peak_key(answer_text_at(answer, "/job/precision"))
                                               : std::string(leaf.key);
   for (const PresetRow& row : presets.show(leaf.kind, name)) {
     if (row.path != key) continue;
@@ -95,6 +103,12 @@ std::string from_of(const std::string& path, const ExplainedAnswer& answer,
       std::string dotted(leaf->scenario.substr(1));
       std::ranges::replace(dotted, '/', '.');
       return "scenario: " + dotted;
+    }
+    if (!leaf->kind.empty() && leaf->kind != "models" &&
+        whole.contains(Json::json_pointer("/scenario/cluster/pools"))) {
+      return leaf->key == "peak_" ? "the mean over all GPUs, each by the preset of its node in "
+                                    "scenario: cluster.pools"
+                                  : "of the first kind of node in scenario: cluster.pools";
     }
     if (std::string preset = from_preset(*leaf, whole, presets); !preset.empty()) return preset;
     return "scenario: what it names or its defaults; see the assumptions";
@@ -338,7 +352,11 @@ void add_written(const Json& value, const std::string& path, FieldExplanation& o
     return;
   }
   constexpr std::size_t kMostText = 60;
-  std::string text = value.is_string() ? value.get<std::string>() : write_json(value);
+  const auto has_parts = [](const Json& each) { return each.is_structured(); };
+  std::string text = value.is_string() ? value.get<std::string>()
+                     : value.is_array() && std::ranges::any_of(value, has_parts)
+                         ? counted(static_cast<double>(value.size()), "item")
+                         : write_json(value);
   if (text.size() > kMostText) text = text.substr(0, kMostText - 3) + "...";
   out.inputs.push_back({.name = path,
                         .path = path,

@@ -32,7 +32,7 @@ std::optional<NcclMachine> machine_of(const NcclSeries& series, const PresetStor
   const std::optional<BytesPerSecond> nic =
       nic_bandwidth_per_gpu(series.network, series.gpus_per_node);
   if (machine.transport_preset.empty() || !nic) {
-    return why = "network not stated: " + series.network, std::nullopt;
+    return why = "network not known: " + series.network, std::nullopt;
   }
   machine.nic_bandwidth = *nic;
   // A network that one generation of servers drives differently has a preset of its own.

@@ -121,6 +121,12 @@ std::string thin_links(const FabricSpec& fabric, const NodeSpec& node, int nodes
 
 }  // namespace
 
+std::string fabric_not_given(const FabricSpec& fabric, bool given, bool assumed) {
+  if (given && !assumed) return {};
+  return fmt::format("fabric: {} ({})", fabric.name,
+                     given ? "only changes to it are given" : "not given");
+}
+
 std::vector<std::string> fabric_assumptions(const FabricSpec& fabric, const NodeSpec& node,
                                             int nodes) {
   std::vector<std::string> out;

@@ -16,6 +16,10 @@ namespace lockstep {
 std::vector<std::string> fabric_assumptions(const FabricSpec& fabric, const NodeSpec& node,
                                             int nodes);
 
+/// "fabric: rail_optimised (not given)", or that only changes to it were; empty of one that was
+/// `given` and not `assumed` below what was written.
+std::string fabric_not_given(const FabricSpec& fabric, bool given, bool assumed);
+
 /// What power and money leave out of a tree that is only partly filled. Empty: nothing. Requires
 /// that check() finds nothing.
 std::string uncounted_cables(const FabricSpec& fabric, int nodes, const NicPorts& ports);

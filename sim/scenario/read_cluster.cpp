@@ -31,6 +31,7 @@ void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, Clus
   if (from.is_object() && !from.find("preset")) {
     // Refines the fabric that the cluster would have, its preset's or the default one, unless the
     // kind makes it another one.
+    draft.fabric_assumed = !draft.fabric && !from.find("kind");
     fabric = draft.fabric ? *draft.fabric : default_fabric(draft.node, presets);
     if (from.find("kind")) fabric = FabricSpec{};
     declare_fabric({from, Extent::changes}, presets, fabric);
@@ -250,8 +251,10 @@ Cluster read_cluster(const JsonCursor& from, const PresetStore& presets, NodeKin
   cluster.node = std::move(draft.node);
   cluster.nodes = *draft.nodes;
   cluster.fabric = draft.fabric ? *draft.fabric : default_fabric(cluster.node, presets);
-  if (!draft.fabric && cluster.gpus() > cluster.node.nvlink_domain) {
-    cluster.assumptions.push_back("fabric: " + cluster.fabric.name + " (not given)");
+  if (cluster.gpus() > cluster.node.nvlink_domain) {
+    std::string text =
+        fabric_not_given(cluster.fabric, draft.fabric.has_value(), draft.fabric_assumed);
+    if (!text.empty()) cluster.assumptions.push_back(std::move(text));
   }
   cluster.transport = transport_of(cluster.node, cluster.fabric, presets);
   check_cluster(from, cluster);

@@ -30,7 +30,8 @@ struct ClusterDraft {
   std::vector<NodePool> written{};       ///< the same as they are written, neighbours alike or not
   std::optional<ParallelAxis> across{};  ///< what is laid over the pools; open: as ranks come
   std::optional<FabricSpec> fabric;
-  ClusterSite site{};  ///< of the preset that was named
+  bool fabric_assumed = false;  ///< what was written are changes to default_fabric()
+  ClusterSite site{};           ///< of the preset that was named
 };
 
 /// A cluster that somebody has built, or offers: presets of kind "clusters".

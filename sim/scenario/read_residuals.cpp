@@ -11,6 +11,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/scenario/built_in_residuals.hpp"
@@ -173,7 +174,8 @@ std::vector<std::string> strange_parts_of(const Scenario& scenario) {
                                            : "no run among these of an encoder");
   }
   if (scenario.gpus() > 2 * kMostPublishedGpus) {
-    out.push_back(fmt::format("no published run on more than {} GPUs", kMostPublishedGpus));
+    out.push_back(
+        fmt::format("no published run on more than {} GPUs", grouped(kMostPublishedGpus)));
   }
   return out;
 }

@@ -226,7 +226,7 @@ void tell_turns(const RlSpec& rl, bool adapters, std::vector<std::string>& assum
   if (rl.reference && !adapters) frozen.emplace_back("reference");
   if (!frozen.empty()) {
     assumptions.push_back(fmt::format(
-        "{}: on the GPUs only while it scores; how long its weights come and go is left out",
+        "{}: on the GPUs only while scoring; the time to load and unload its weights is left out",
         fmt::join(frozen, ", ")));
   }
   if (rl.critic && !rl.training_stays()) {

@@ -76,6 +76,7 @@ void read_cluster_into(const JsonCursor& from, const PresetStore& presets, Scena
   draft.pools = std::move(cluster.pools);
   draft.across = cluster.across;
   draft.fabric = std::move(cluster.fabric);
+  draft.fabric_assumed = cluster.fabric_assumed;
   draft.site = std::move(cluster.site);
 }
 

@@ -480,8 +480,9 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   apply_learnt(out);
 
   out.fabric = draft.fabric ? *draft.fabric : default_fabric(draft.node, presets);
-  if (!draft.fabric && out.gpus() > draft.node.nvlink_domain) {
-    out.assumptions.push_back("fabric: " + out.fabric.name + " (not given)");
+  if (out.gpus() > draft.node.nvlink_domain) {
+    std::string text = fabric_not_given(out.fabric, draft.fabric.has_value(), draft.fabric_assumed);
+    if (!text.empty()) out.assumptions.push_back(std::move(text));
   }
   for (std::string& text : fabric_assumptions(out.fabric, draft.node, out.nodes)) {
     out.assumptions.push_back(std::move(text));

@@ -30,6 +30,7 @@ struct ScenarioDraft {
   std::vector<NodePool> pools;         ///< of which `node` is the first; empty: there is one kind
   std::optional<ParallelAxis> across;  ///< what is laid over the pools; else as ranks come
   std::optional<FabricSpec> fabric;    ///< else default_fabric()
+  bool fabric_assumed = false;         ///< it is default_fabric(), with changes
   int tensor = 1;
   int context = 1;
   int expert = 1;

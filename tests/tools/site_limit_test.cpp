@@ -76,7 +76,7 @@ TEST_CASE(
               "<strong>EXCEEDED: 1 of 2 rows draw more"));
   // What draws more than its site has is not called best, and equals are not.
   CHECK(tells(page_of({"run", file, "--vary", "power.site_limit=1 kW,1 MW"}),
-              "All 2 points are equal: Step time "));
+              "Both points are equal: step time "));
   CHECK(tells(
       page_of({"run", file, "--vary", "cluster.nodes=1,2", "--set", "power.site_limit=12 kW"}),
       "cluster.nodes = <strong>1</strong> has the shortest step time of 2 points"));

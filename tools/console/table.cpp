@@ -180,7 +180,9 @@ std::string wrap(std::string_view whole, int width, int indent, int at) {
   int column = at;
   bool begun = false;  // a word stands in this line
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
+    std::size_t end = std::min(text.find(' '), text.size());
+    // A sign of per cent stays at its number.
+    if (text.substr(end).starts_with(" %")) end = std::min(text.find(' ', end + 1), text.size());
     const std::string_view word = text.substr(0, end);
     if (begun && column + 1 + text_width(word) > width) {
       out += "\n" + std::string(static_cast<std::size_t>(indent), ' ');

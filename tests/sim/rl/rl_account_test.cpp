@@ -343,7 +343,7 @@ TEST_CASE("rl account: models that come and go are among the assumptions") {
     const std::vector<std::string>& all = s.training.assumptions;
     return std::ranges::any_of(all, [&](const std::string& a) { return a.starts_with(what); });
   };
-  CHECK(says(ppo_scenario(), "reward model, reference: on the GPUs only while it scores"));
+  CHECK(says(ppo_scenario(), "reward model, reference: on the GPUs only while scoring"));
   CHECK(says(ppo_scenario(), "critic: on the host while the actor trains"));
   CHECK_FALSE(says(ppo_scenario({"rl.generation.offload=false"}), "critic: on the host"));
   CHECK_FALSE(says(account_scenario(), "reference: on the GPUs only"));

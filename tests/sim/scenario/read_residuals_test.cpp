@@ -53,7 +53,7 @@ TEST_CASE("residuals: what somebody changed of a stack, a card or a job widens, 
       {"cluster.node.gpu.hbm_bandwidth=6 TB/s", "h100_sxm5_80gb with another hbm_bandwidth"},
       {"power.cap=400 W", "h100_sxm5_80gb at 400 W"},
       {"lora.rank=16", "low-rank adapters"},
-      {"cluster.nodes=65536", "more than 16384 GPUs"}};
+      {"cluster.nodes=65536", "more than 16,384 GPUs"}};
   for (const auto& [change, words] : changes) {
     CAPTURE(change);
     std::vector<std::string> set{change};

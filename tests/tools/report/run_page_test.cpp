@@ -136,7 +136,7 @@ TEST_CASE(
   CHECK(headline_of(result) ==
         "90.0 % of the wall time advances training (± 0.50 % with 95 % confidence, from 1,000 "
         "simulated runs). Of the rest, work done again takes most, 5.0 %. Of all causes "
-        "GPU cost most in these runs: 36.0 failures a run took 4.0 % of the wall time. A "
+        "GPU cost most in these runs: 36.0 failures a run took 4.00 % of the wall time. A "
         "checkpoint every 12 min instead of every 30 min would bring goodput to 92.0 %, 2.0 points "
         "more. It writes 1.38 GB/s "
         "while steps run, 119 TB a day, 1.4 % of what the storage sustains; all of them together "
@@ -484,7 +484,7 @@ TEST_CASE("run timeline: of very many failures the costliest are marked, and it 
     result.typical->events.push_back({i * 1000, 0, i * 1'000'000'000});
   const std::string html = page_of(result);
   CHECK(contains(html, "(1,200 of 2,000, the costliest)"));
-  CHECK(charts_of(html).front()["yAxis"][0]["data"][1] == "power · 2000");
+  CHECK(charts_of(html).front()["yAxis"][0]["data"][1] == "power · 2,000");
   const json dots = charts_of(html).front()["series"][0]["data"];
   REQUIRE(dots.size() == kMarkedFailures);
   CHECK(dots.front()["value"][3] == 800.0);

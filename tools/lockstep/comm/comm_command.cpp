@@ -215,7 +215,8 @@ std::optional<HashAnswer> hash_of(const CollectiveStudy& study, const ParsedOpti
                          [&study](int draw) { return times_with_draw(study, draw); });
 }
 
-constexpr std::size_t kLinks = 10;  // that a report names
+constexpr std::size_t kLinks = 10;     // that a report names
+constexpr std::size_t kAlike = 4'096;  // that a terminal's counts where they are alike
 
 JsonCursor study_read(const std::string& file, const std::string& text,
                       const std::vector<std::string>& sets) {
@@ -303,6 +304,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
   const auto table = [&] {
     const TextStyle style = output_style(options, console);
+    report.links = simulation.report(kAlike).links;
     return traffic_table(scenario, report, style, hash) + claim_text(claim.get(), style);
   };
   write_output(format == "json"  ? Answer(JsonText(json))

@@ -92,7 +92,7 @@ std::string by_kind(const RowSummary& all, const RowSummary& kept_rows,
   of.insert(of.end(), all.by_kind.begin(), all.by_kind.end());
   of.push_back(single_node.complete);
   of.back().group = "small models on one node (`single_node.json`)";
-  return "\n## By kind\n" + groups("rows", of);
+  return "\n## By kind\n" + groups("kind", of);
 }
 
 std::map<std::string, std::vector<double>> left_out_errors(const ResidualTable& residuals) {

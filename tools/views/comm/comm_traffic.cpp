@@ -86,6 +86,8 @@ std::string links_table(const TrafficReport& report, const TextStyle& style) {
         is_cut && row.figures.back() == percent_text(report.links.back().utilisation);
     return fmt::format("{} ({}{} alike)", row.name, may_be_more ? "at least " : "", row.links);
   };
+  constexpr std::size_t kRows = 10;
+  if (rows.size() > kRows) rows.resize(kRows);
   for (Row& row : rows) {
     std::vector<std::string> cells = row.figures;
     cells.insert(cells.begin(), alike(row));

@@ -159,7 +159,7 @@ PageTable change_rows(const Comparison& c, const MetricWords& how) {
           {.title = "Change", .numeric = true},
           {.title = metric_title(c.metric), .numeric = true},
           {.title = "Alone", .numeric = true, .about = "made in the first scenario by itself"},
-          {.title = "Mostly in"}}};
+          {.title = "Largest part in"}}};
   const auto share = [&](double change) {
     return c.from == 0 ? std::string("–") : error_text(change / std::abs(c.from));
   };

@@ -113,9 +113,10 @@ void add_recorded_operators(Page& page, const Diagnosis& d) {
                           difference_cell(each->difference_s()),
                           share_of_step(each->difference_s(), d.predicted_s)});
   }
-  page.section("Operators of the model",
-               "By what a difference costs, the dearest first. Kernels that nothing assigns to an "
-               "operator are a row of their own.");
+  page.section(
+      "Operators of the model",
+      "By what a difference costs, the costliest first. Kernels that nothing assigns to an "
+      "operator are a row of their own.");
   bars.draw(page, "The largest differences",
             order.size() > kDrawnOperators
                 ? fmt::format("{} of {}; the table has all.", kDrawnOperators, order.size())
@@ -195,7 +196,7 @@ void add_recorded_calls(Page& page, const Diagnosis& d) {
   }
   page.section("Collectives and links",
                "The shortest call of each kind, size and group is that of the rank that comes "
-               "last: what it takes longer than predicted is no wait. The dearest first.");
+               "last: what it takes longer than predicted is no wait. The costliest first.");
   std::vector<std::string> words = slow_group_words(d);
   if (const std::string slow = slow_call_words(d); !slow.empty()) {
     words.insert(words.begin(), slow);

@@ -229,9 +229,11 @@ std::string serving_plan_page(const ServingPlanAnswer& a, const WrittenScenario&
   page.headline(strong(words.substr(0, told)) + escaped(words.substr(told)));
   if (a.report.choice) page.figures(chosen_service_figures(a, *a.report.choice));
   const std::string judged = serving_judged_words(a);
-  page.section("Machines",
-               fmt::format("Load: {}. Objectives: {}.{}{}", first.load, serving_objectives_words(a),
-                           judged.empty() ? "" : " ", judged));
+  page.section(
+      "Machines",
+      fmt::format("Load: {}. Objectives: {}.{}{} TTFT is the time to the first token, TPOT "
+                  "that of each token behind it, TP the GPUs that share a replica.",
+                  first.load, serving_objectives_words(a), judged.empty() ? "" : " ", judged));
   add_service_bars(page, a);
   page.table(options_page_table(a));
   add_capacity_curve(page, a);

@@ -145,7 +145,8 @@ void add_followed_headline(Page& page, const Followed& f) {
                                 "slower steps"});
   }
   if (of.evictions > 0) {
-    figures.push_back({.value = grouped(of.evictions), .label = "evictions"});
+    figures.push_back(
+        {.value = grouped(of.evictions), .label = of.evictions == 1 ? "eviction" : "evictions"});
   }
   if (of.suspensions > 0) {
     figures.push_back(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/page.hpp"
@@ -110,14 +111,16 @@ void add_calls(Page& page, const TraceReplay& replay) {
     const auto calls = static_cast<double>(call.calls);
     const double each = call.moving.base_units() / calls, wait = call.waiting.base_units() / calls;
     if (names.size() < kDrawnCalls) {
-      names.push_back(fmt::format("{} of {}, {}", name, page_bytes(call.payload.base_units()),
+      names.push_back(fmt::format("{} of {}, {}", name,
+                                  format_quantity(call.payload.base_units(), Dimension::data),
                                   counted(call.members, "rank")));
       moving.values.push_back(call.moving.base_units() / unit.size);
       waiting.values.push_back(call.waiting.base_units() / unit.size);
     }
     table.rows.push_back(
         {PageCell::text(name),
-         PageCell::number(page_bytes(call.payload.base_units()), call.payload.base_units()),
+         PageCell::number(format_quantity(call.payload.base_units(), Dimension::data),
+                          call.payload.base_units()),
          PageCell::number(grouped(call.members), call.members),
          PageCell::number(grouped(calls), calls), PageCell::number(page_duration(each), each),
          PageCell::number(page_duration(wait), wait), PageCell::text(call.algorithm)});

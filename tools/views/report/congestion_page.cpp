@@ -83,9 +83,11 @@ void add_jobs(Page& page, const CongestionReport& report,
     table.rows.back().push_back(mfu(&SharedJobResult::alone_mfu_full));
     table.rows.back().push_back(mfu(&SharedJobResult::mfu_full));
   }
-  page.section("Jobs",
-               "A step of training, the mean of those simulated, or all of other traffic: alone on "
-               "the fabric, and together.");
+  const bool alone =
+      std::ranges::any_of(report.jobs, [](const JobCongestion& job) { return job.alone_s > 0; });
+  page.section("Jobs", std::string("A step of training, the mean of those simulated, or all of "
+                                   "other traffic") +
+                           (alone ? ": alone on the fabric, and together." : "."));
   page.table(table);
 }
 
@@ -114,6 +116,9 @@ Html cause_text(const CongestionReport& report, const std::vector<std::size_t>& 
                      fmt::format("{} of the bytes", page_percent(transfer.cause_share)));
 }
 
+/// What prints as 1.000 times as long was not held back.
+constexpr double kSlowed = 1.0005;
+
 std::vector<PageCell> transfer_row(const CongestionReport& report,
                                    const TransferCongestion& transfer,
                                    const std::vector<std::size_t>& colours, double largest) {
@@ -131,7 +136,7 @@ std::vector<PageCell> transfer_row(const CongestionReport& report,
     row.insert(row.end(),
                {PageCell::text("a dead link"),
                 PageCell::number(page_percent(share) + " of it", share), PageCell::unknown()});
-  } else if (transfer.worst_link >= 0) {
+  } else if (transfer.worst_link >= 0 && transfer.slowdown() >= kSlowed) {
     const double share = transfer.worst_link_share;
     row.push_back(PageCell::text(report.links[static_cast<std::size_t>(transfer.worst_link)].name));
     row.push_back(PageCell::number(page_percent(share) + " of it", share));
@@ -173,7 +178,7 @@ void add_transfers(Page& page, const CongestionReport& report, bool own_job) {
                   {.title = "Held back for",
                    .numeric = true,
                    .about = "how long that link made it slower than alone"},
-                  {.title = "Mostly by bytes of",
+                  {.title = "Most bytes of another",
                    .about = "who else put most bytes on that link meanwhile"},
                   {.title = "Payload", .numeric = true, .about = "bytes of a run"}},
       .first_rows = 10,

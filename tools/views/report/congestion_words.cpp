@@ -45,8 +45,9 @@ Html where_and_by_whom(const CongestionReport& report, const TransferCongestion&
              escaped(fmt::format(" for {} of its time", page_percent(transfer.worst_link_share)));
   if (!transfer.cause.empty()) {
     constexpr double kMost = 0.5;
-    out += escaped(transfer.cause_share > kMost ? ", mostly by "
-                                                : ", by several, of which none has more than ") +
+    out += escaped(transfer.cause_share > kMost
+                       ? ", mostly by "
+                       : ", by bytes of several transfers, of which no other has more than ") +
            strong(transfer.cause) +
            escaped(fmt::format(", whose bytes were {} of those that crossed it meanwhile",
                                page_percent(transfer.cause_share)));

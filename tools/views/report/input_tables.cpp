@@ -149,7 +149,9 @@ Html rows_by_source(const std::string& kind, const std::string& name,
     auto at = std::ranges::find_if(sources, is_same);
     if (at == sources.end()) at = sources.insert(at, {&row, {}});
     if (at->first != &row) at->values += escaped(", ");
-    at->values += key_words(row.path) + escaped(" ") + strong(preset_words(row.value));
+    std::string words = preset_words(row.value);
+    if (words.ends_with('.')) words.pop_back();  // others follow
+    at->values += key_words(row.path) + escaped(" ") + strong(words);
   }
   Html out =
       Html::markup("<h3>") + key_words(name) + escaped(", " + kind) + Html::markup("</h3>\n");
@@ -209,7 +211,7 @@ void add_inputs(Page& page, const WrittenScenario& written) {
   PageTable table{.columns = {{.title = "Value"}, {.title = "As the scenario has it"}},
                   .first_rows = 40};
   flatten(*written, "", table);
-  page.section("Inputs", "What the scenario's file says, with what was changed of it.");
+  page.section("Inputs", "What the scenario says, with the changes made to it.");
   page.table(table);
 }
 

@@ -80,12 +80,23 @@ std::string caption_of(const PageChart& chart) {
   return out + "</figcaption>";
 }
 
+/// Whether a narrow screen would break a word of it anywhere:
+/// "cluster.fabric.leaf_oversubscription".
+bool has_long_word(std::string_view text) {
+  constexpr std::size_t kLong = 24;
+  std::size_t length = 0;
+  return std::ranges::any_of(text, [&](char c) {
+    length = c == ' ' ? 0 : length + 1;
+    return length > kLong;
+  });
+}
+
 }  // namespace
 
 Page::Page(std::string_view kind, std::string_view title)
     : kind_(kind), title_(title), place_(title) {
   append(body_, "<header>\n<p class=\"kind\">{}</p>\n<h1>{}</h1>\n", escaped(kind_).str(),
-         escaped(title_).str());
+         (has_long_word(title_) ? key_words(title_) : escaped(title_)).str());
 }
 
 void Page::about(std::string_view text) {

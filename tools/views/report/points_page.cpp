@@ -59,7 +59,9 @@ std::string figure_words(const std::string& name) {
 /// "time per output token, vllm" of the group "tpot_ms, vllm".
 std::string group_words(const std::string& group) {
   const std::size_t end = std::min(group.find(", "), group.size());
-  return figure_words(group.substr(0, end)) + group.substr(end);
+  std::string out = figure_words(group.substr(0, end)) + group.substr(end);
+  if (const std::size_t us = out.find(" us "); us != std::string::npos) out.replace(us, 4, " µs ");
+  return out;
 }
 
 /// The first key that points share values of: a colour for each point tells nothing.
@@ -94,6 +96,7 @@ double shown_error(double error) {
 /// The unit of a point: the table's, or where that has none what the name of its figure says.
 std::string point_unit(const ValidationPoint& point, const std::string& of_table) {
   constexpr std::string_view kMilliseconds = "_ms";
+  if (identity_of(point, "figure") == "joules_per_token") return "J";
   if (!of_table.empty()) return of_table == "us" ? "µs" : of_table == "w" ? "W" : of_table;
   for (const char* key : {"metric", "figure"}) {
     const std::string name = identity_of(point, key);
@@ -238,6 +241,7 @@ void add_error_charts(Page& page, const PointTable& table) {
 std::string column_title(std::string_view key) {
   if (key == "id") return "Row";
   if (key.starts_with("gpu")) return "GPU" + std::string(key.substr(3));
+  if (key == "kv_heads") return "KV heads";
   std::string out(key);
   std::ranges::replace(out, '_', ' ');
   if (!out.empty() && out[0] >= 'a' && out[0] <= 'z') {

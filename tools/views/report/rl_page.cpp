@@ -188,8 +188,9 @@ std::string rl_page(const RlScenario& s, const RlResult& result, const WrittenSc
     if (!words.empty()) warning = escaped("Power limit ") + strong(words) + escaped(". ");
   }
   page.headline(warning + escaped("A step takes ") + strong(page_duration(base(r.step))) +
-                escaped(". Of the GPU time ") + strong(in_sentence(rl_buckets()[largest].title)) +
-                escaped(fmt::format(" takes most, {}.", page_part(shares[largest]))));
+                escaped(". The largest part of the GPU time: ") +
+                strong(in_sentence(rl_buckets()[largest].title)) +
+                escaped(fmt::format(", {}.", page_part(shares[largest]))));
   page.figures(rl_figures(s, r));
   add_claim_section(page, claim);
   add_rl_expected(page, s, r);

@@ -155,7 +155,7 @@ void add_rankings(Page& page, const RowSummary& summary) {
   PageTable table{.columns = {{.title = "Job"},
                               {.title = "GPUs", .numeric = true},
                               {.title = "Sequences", .numeric = true},
-                              {.title = "Tokens of one", .numeric = true},
+                              {.title = "Tokens a sequence", .numeric = true},
                               {.title = "Layouts", .numeric = true},
                               {.title = "Rank correlation", .numeric = true, .about = "Spearman"}}};
   for (const Ranking& r : summary.rankings) {
@@ -168,8 +168,8 @@ void add_rankings(Page& page, const RowSummary& summary) {
          PageCell::number(fmt::format("{:.3f}", r.spearman), r.spearman)});
   }
   page.section("The order of layouts",
-               "Jobs of which many layouts were measured: 1 where they are predicted to be as "
-               "fast in the same order.");
+               "Jobs of which many layouts were measured: 1 where the predicted order of their "
+               "speeds is the measured one.");
   page.table(table);
 }
 

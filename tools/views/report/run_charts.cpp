@@ -137,9 +137,14 @@ PageTable interval_table(const IntervalOptimum& optimum) {
 
 void add_interval_curve(Page& page, const CampaignResult& result) {
   const IntervalOptimum& optimum = *result.optimum;
-  page.section("Checkpoint interval",
-               "Every interval meets the same failures, so differences are surer than the interval "
-               "of each mean. Young's and Daly's closed forms are simulated too.");
+  std::string lead =
+      "Every interval meets the same failures, so differences are surer than the interval of each "
+      "mean. Young's and Daly's closed forms are simulated too.";
+  if (const auto& tiers = result.plan.campaign.tiers; tiers.size() > 1) {
+    lead += fmt::format(" It is the interval of checkpoints to {}; all others keep theirs.",
+                        tiers.front().name);
+  }
+  page.section("Checkpoint interval", lead);
   const json options{
       {"grid", plot_grid(40, 4)},
       {"legend",

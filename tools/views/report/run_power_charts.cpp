@@ -182,7 +182,7 @@ std::string share_words(std::string_view key) {
                               Name{"switches", "Network switches"},
                               Name{"optics", "Optical plugs"},
                               Name{"cooling_and_distribution", "Cooling and distribution"},
-                              Name{kReserve, "Nodes in reserve, which idle"}};
+                              Name{kReserve, "Nodes in reserve, which idle, with what cools them"}};
   const auto* const name = std::ranges::find(kNames, key, &Name::key);
   return std::string(name == kNames.end() ? key : name->words);
 }

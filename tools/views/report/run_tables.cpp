@@ -100,8 +100,10 @@ const char* cost_lead(const CampaignResult& result, bool owned) {
     return owned ? "Energy, and what owning costs, of the run whose goodput is the median; rent of "
                    "the mean run. Machines and building are written off evenly; what has no price "
                    "in the scenario costs nothing here."
-                 : "Energy and its cost of the run whose goodput is the median; rent of the mean "
-                   "run.";
+           : result.rent_usd()
+               ? "Energy and its cost of the run whose goodput is the median; rent of "
+                 "the mean run."
+               : "Energy and its cost of the run whose goodput is the median.";
   }
   return owned ? "Of the mean run. Machines and building are written off evenly; what has no price "
                  "in the scenario costs nothing here."

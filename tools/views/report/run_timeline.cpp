@@ -124,7 +124,7 @@ json row_axis(const CauseRows& rows, std::span<const RunEvent> events) {
   for (const RunEvent& event : events) ++counts[rows.row_of_mode[event.mode]];
   json names = json::array();
   for (std::size_t row = 0; row < rows.names.size(); ++row) {
-    names.push_back(fmt::format("{} · {}", rows.names[row], counts[row]));
+    names.push_back(fmt::format("{} · {}", rows.names[row], grouped(counts[row])));
   }
   return {{"type", "category"},
           {"inverse", true},

@@ -58,7 +58,7 @@ Html losses_sentences(const CampaignResult& result) {
          escaped(
              fmt::format(" cost most in these runs: {} failures a run{} took {} of the wall time.",
                          significant(mode.failures), few_words(mode, summary.trajectories),
-                         telling_percent(mode.cost_s / summary.wall_s.mean)));
+                         page_percent(mode.cost_s / summary.wall_s.mean, 2)));
 }
 
 /// "It would write 122 GB/s ...": what an advised interval means for the storage.
@@ -90,13 +90,14 @@ Html interval_sentence(const CampaignResult& result) {
   const IntervalOptimum& optimum = *result.optimum;
   const std::string given = page_setting(optimum.given.interval.base_units());
   const double gain = optimum.best.goodput - optimum.given.goodput;
-  if (gain < kNoticeableGain) {
-    return escaped(
-        fmt::format(" No checkpoint interval is noticeably better than the {} given.", given));
-  }
   // Of several tiers it is the first one's.
   const std::vector<CheckpointTier>& tiers = result.plan.campaign.tiers;
   const std::string where = tiers.size() > 1 ? " to " + tiers.front().name : "";
+  if (gain < kNoticeableGain) {
+    return escaped(fmt::format(
+        " No {} is noticeably better than the {} given.",
+        where.empty() ? "checkpoint interval" : "interval of checkpoints" + where, given));
+  }
   return escaped(fmt::format(" A checkpoint{} every ", where)) +
          strong(page_setting(optimum.best.interval.base_units())) +
          escaped(fmt::format(" instead of every {} would bring goodput to ", given)) +

@@ -141,7 +141,7 @@ void add_power_chart(Page& page, const CampaignResult& result) {
   const std::string grouping =
       group == 1 ? "Hour by hour."
                  : fmt::format(
-                       "The highest hour of each {}{}: what takes less time, such as a stop "
+                       "The highest of each {} hours{}: what takes less time, such as a stop "
                        "without power, is not seen in it.",
                        group, same ? "" : ", and of what comes from the grid the lowest");
   page.chart({.title = "Power of the site",

@@ -21,6 +21,7 @@
 #include "tools/views/report/step_stages.hpp"
 #include "tools/views/run/claim_text.hpp"
 #include "tools/views/run/run_facts.hpp"
+#include "tools/views/run/run_pools.hpp"
 
 namespace lockstep {
 namespace {
@@ -108,6 +109,26 @@ void add_facts(Page& page, const char* title, const std::vector<Fact>& facts) {
   page.table(table);
 }
 
+void add_kinds_of_node(Page& page, const RunResult& result) {
+  const KindsOfNode kinds = kinds_of_node(result);
+  if (kinds.rows.empty()) return;
+  PageTable table;
+  for (const std::string& title : kinds.titles) {
+    table.columns.push_back({.title = title, .numeric = table.columns.size() > 0});
+  }
+  for (const std::vector<std::string>& row : kinds.rows) {
+    std::vector<PageCell>& cells = table.rows.emplace_back();
+    for (const std::string& text : row) cells.push_back(PageCell::text(text));
+  }
+  page.section(
+      "Kinds of node",
+      "Layers of a stage, micro batches of a replica, shares of the step. MFU of the job is "
+      "over the peaks of all GPUs together; shares of the GPU time are means over the "
+      "GPUs, each with its own peak. " +
+          kinds.pace);
+  page.table(table);
+}
+
 void add_sentences(Page& page, const char* title, const std::vector<std::string>& sentences) {
   if (sentences.empty()) return;
   page.section(title);
@@ -171,6 +192,7 @@ void add_step_headline(Page& page, const RunResult& result) {
 void add_step_sections(Page& page, const RunResult& result) {
   add_facts(page, "The answer", answer_facts(result));
   add_step_buckets(page, result.report);
+  add_kinds_of_node(page, result);
   add_stages(page, result);
   add_critical_path(page, result.report);
   if (result.report.use && !result.report.use->lines.empty()) {
@@ -208,7 +230,8 @@ void add_expected(Page& page, const RunResult& result) {
 std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   const Scenario& scenario = result.scenario;
   Page page("Step report",
-            fmt::format("{} on {}", scenario.job.model.name, counted(scenario.gpus(), "GPU")));
+            fmt::format("{} on {}{}", scenario.job.model.name, counted(scenario.gpus(), "GPU"),
+                        scenario.pools.empty() ? "" : " " + nodes_text(scenario)));
   std::optional<Behind> behind;
   if (extras.presets != nullptr) {
     behind.emplace(scenario.file, ScenarioAnswer(AnswerKind::step, result_json(result)),

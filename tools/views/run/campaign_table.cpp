@@ -455,7 +455,7 @@ std::string headline(const CampaignResult& result) {
     out += labelled_line("Iteration", kCampaignLabels, iteration_text(*result.plan.iteration));
   }
   if (result.interval) {
-    out += labelled_line(fmt::format("{:.0f} % of steps", 100 * kCoverage), kCampaignLabels,
+    out += labelled_line(fmt::format("{:.0f} % interval", 100 * kCoverage), kCampaignLabels,
                          interval_text(result.plan.step_s, *result.interval) +
                              "; the wall time is that of the median");
   }

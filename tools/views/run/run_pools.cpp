@@ -48,31 +48,37 @@ std::string micro_batches_text(const Scenario& s) {
   return fmt::format("{} to {} micro batches of {}", grouped(fewest), grouped(most), size);
 }
 
-std::string pools_table(const RunResult& result, const TextStyle& style) {
+KindsOfNode kinds_of_node(const RunResult& result) {
   const StepReport& report = result.report;
-  if (report.pools.empty()) return {};
-  std::vector<TextTable::Column> columns{{"nodes", TextTable::Align::left}};
-  for (const char* title :
-       {"GPUs", "stages", "replicas", "layers", "micro", "MFU", "waiting", "memory", "usable"}) {
-    columns.push_back({title});
-  }
-  TextTable table(std::move(columns));
+  KindsOfNode out{{"nodes", "GPUs", "stages", "replicas", "layers", "micro", "MFU", "waiting",
+                   "memory", "usable"}};
+  if (report.pools.empty()) return out;
   const std::vector<PoolMemory> memory = pool_memory(result.scenario);
   for (std::size_t i = 0; i < report.pools.size(); ++i) {
     const PoolReport& pool = report.pools[i];
     const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
-    table.add(
+    out.rows.push_back(
         {result.scenario.pools[i].node.name, grouped(pool.gpus),
          span_text(pool.first_stage, pool.last_stage), grouped(pool.replicas),
          layers_text(report, pool), span_text(pool.fewest_micro_batches, pool.most_micro_batches),
          percent_text(pool_mfu(pool, report.step_s)), percent_text(pool.waiting_s / report.step_s),
          gib(memory[i].peak.needed()), gib(memory[i].usable)});
   }
-  const NodePool& pacing = result.scenario.pools[report.pacing_pool];
+  out.pace = fmt::format("{} sets the pace: its GPUs wait least.",
+                         result.scenario.pools[report.pacing_pool].node.name);
+  return out;
+}
+
+std::string pools_table(const RunResult& result, const TextStyle& style) {
+  const KindsOfNode kinds = kinds_of_node(result);
+  if (kinds.rows.empty()) return {};
+  std::vector<TextTable::Column> columns{{kinds.titles.front(), TextTable::Align::left}};
+  for (std::size_t i = 1; i < kinds.titles.size(); ++i) columns.push_back({kinds.titles[i]});
+  TextTable table(std::move(columns));
+  for (const std::vector<std::string>& row : kinds.rows) table.add(row);
   return "\n" + style.bold("Kinds of node") +
          " (layers of a stage, micro batches of a replica; shares of the step)\n" +
-         table.text(style) +
-         fmt::format("  {} sets the pace: its GPUs wait least.\n", pacing.node.name);
+         table.text(style) + "  " + kinds.pace + "\n";
 }
 
 }  // namespace lockstep

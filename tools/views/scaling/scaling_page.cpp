@@ -188,6 +188,20 @@ void add_lost_table(Page& page, const std::vector<const ScalingPoint*>& points) 
     }
     table.rows.push_back(std::move(row));
   }
+  std::vector<PageCell> rest{PageCell::text("All other losses")};
+  bool tells = false;
+  for (const ScalingPoint* p : points) {
+    double others = 0;
+    for (std::size_t b = 0; b < kBuckets; ++b) {
+      const auto lost = [b](const ScalingPoint* each) {
+        return std::abs(each->lost[b]) >= kTabled;
+      };
+      if (std::ranges::none_of(points, lost)) others += p->lost[b];
+    }
+    tells = tells || std::abs(others) >= kTabled;
+    rest.push_back(PageCell::number(page_percent(others, 1), others));
+  }
+  if (tells) table.rows.push_back(std::move(rest));
   if (!table.rows.empty()) page.table(table);
 }
 

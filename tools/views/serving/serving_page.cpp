@@ -166,10 +166,10 @@ void add_served_times(Page& page, const ServingAnswer& a) {
   page.table(table);
 }
 
-/// "requests that keep the limits of each", of some users alone where the name begins with them.
+/// "requests that keep their limits", of some users alone where the name begins with them.
 std::string attained_words(const std::string& name) {
   const std::size_t dot = name.rfind('.');
-  const std::string words = "requests that keep the limits of each";
+  const std::string words = "requests that keep their limits";
   return dot == std::string::npos ? words : name.substr(0, dot) + ": " + words;
 }
 
@@ -275,6 +275,7 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
                               {.title = "Preempted", .numeric = true},
                               {.title = "Replicas on", .numeric = true, .about = "on average"},
                               {.title = "Busy", .numeric = true}}};
+  constexpr double kWhole = 0.005;  // less of one that was off now and then does not print
   const double span = a.report.figures.span_s;
   for (const ServingPoolReport& p : a.report.pools) {
     const double gib = p.weights_bytes / (1 << 30);
@@ -286,7 +287,8 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
          PageCell::number(grouped(std::floor(p.cache_tokens)), p.cache_tokens),
          PageCell::number(page_percent(p.fullest, 1), p.fullest),
          PageCell::number(grouped(p.preempted), p.preempted),
-         PageCell::number(p.on == p.replicas ? grouped(p.on) : significant(p.on), p.on),
+         PageCell::number(
+             std::abs(p.on - p.replicas) < kWhole ? grouped(p.replicas) : significant(p.on), p.on),
          PageCell::number(page_percent(busy, 1), busy)});
   }
   page.section("Pools");

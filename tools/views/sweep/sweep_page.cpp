@@ -373,8 +373,7 @@ void add_parallel(Page& page, const SweepPoints& points, std::size_t all_points,
   }
   if (axes.size() < 2) return;
   std::string about =
-      "A line for each point: the further its colour is along the scale, the better it is; the "
-      "thickest is the best.";
+      "A line for each point, coloured by how good it is; the thickest is the best.";
   if (points.all_that_fit < all_points) {
     about += fmt::format(" {} that do not fit in memory are left out.",
                          grouped(static_cast<double>(all_points - points.all_that_fit)));
@@ -461,8 +460,9 @@ void add_multiple(Page& page, const SweepPoints& points, const SweepColumn& sett
       dots_chart(dots, groups_of(points), {.unit = unit.name}, {.unit = up.name}, line);
   if (line.size() > 1) options["series"][0]["name"] = "best at each value";
   if (!setting.numeric()) {
-    options["xAxis"] = {
-        {"type", "category"}, {"data", setting.names}, {"axisLabel", {{"hideOverlap", true}}}};
+    options["xAxis"] = {{"type", "category"},
+                        {"data", setting.names},
+                        {"axisLabel", {{"interval", 0}, {"width", 110}, {"overflow", "break"}}}};
   }
   page.chart({.title = title_of(setting),
               .about = {},

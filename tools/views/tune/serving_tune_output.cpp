@@ -33,7 +33,7 @@ std::string own_service_words(const ServingTuneStudy& study) {
   std::string out = fmt::format("The scenario's own, {}, makes {} {}", way, significant(own.score),
                                 score_unit(study));
   if (study.result.best.empty()) return out + ".";
-  return out + fmt::format("; the best {:+.1f} %.",
+  return out + fmt::format("; the best makes {:.1f} % more.",
                            100 * (study.result.best.front().score / own.score - 1));
 }
 

@@ -87,7 +87,7 @@ std::string as_it_is_sentence(const Advice& advice) {
 
 Html most_helpful(const Advice& advice) {
   if (advice.changes.empty() || advice.changes.front().gain <= 0) {
-    return escaped("None of the standard changes helps.");
+    return escaped("None of the standard changes that can be made helps.");
   }
   const AdvisedChange& best = advice.changes.front();
   return strong(with_arrows(best.change.words)) +

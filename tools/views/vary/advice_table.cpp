@@ -130,7 +130,9 @@ std::string refusal_words(const RefusedChange& refused, const std::string& file)
   const std::size_t set = why.find(" (--set "), allowed = why.find("); allowed: ", set);
   if (set != std::string::npos && allowed != std::string::npos) why.erase(set, allowed + 1 - set);
   constexpr std::string_view kAnyway = " (--allow-oom predicts anyway)";
-  if (why.ends_with(kAnyway)) why.resize(why.size() - kAnyway.size());
+  if (const std::size_t anyway = why.find(kAnyway); anyway != std::string::npos) {
+    why.erase(anyway, kAnyway.size());
+  }
   return why;
 }
 

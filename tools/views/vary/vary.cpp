@@ -518,9 +518,9 @@ std::string varied_about(const Varied& varied) {
 std::string varied_subject(const Varied& varied) {
   if (varied.file != kAskedFile) return varied.file;
   std::string asked = common_words(varied, "/model");
-  if (const std::string node = common_words(varied, "/cluster/node"); !node.empty()) {
-    asked += asked.empty() ? node : " on " + node;
-  }
+  std::string node = common_words(varied, "/cluster/node");
+  if (node.empty()) node = common_words(varied, "/cluster/node/preset");
+  if (!node.empty()) asked += asked.empty() ? node : " on " + node;
   return fmt::format("{}, with other values of {}", asked.empty() ? "What was asked" : asked,
                      axes_words(varied));
 }

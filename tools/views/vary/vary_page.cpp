@@ -22,6 +22,7 @@
 #include "tools/views/report/chart_options.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/run_words.hpp"
 #include "tools/views/vary/shown_numbers.hpp"
 
 namespace lockstep {
@@ -258,11 +259,15 @@ void add_small_lines(Page& page, const Compared& of,
   page.end_row();
 }
 
-PageTable points_rows(const Varied& varied, const std::vector<const ShownNumber*>& numbers) {
+PageTable points_rows(const Varied& varied, std::vector<const ShownNumber*> numbers) {
   PageTable table{.first_rows = 40};
   for (const VaryAxis& axis : varied.axes) table.columns.push_back({.title = axis.path});
   const bool ops = !std::ranges::all_of(varied.points, &std::string::empty, &VariedPoint::op);
-  if (ops) table.columns.push_back({.title = "Operation"});
+  if (ops) {
+    table.columns.push_back({.title = "Operation"});
+    // Which size it is of is said with the operation.
+    std::erase_if(numbers, [](const ShownNumber* each) { return each->field == "size_bytes"; });
+  }
   for (const ShownNumber* number : numbers) {
     table.columns.push_back({.title = std::string(number->title), .numeric = true});
     if (has_interval(varied, *number))
@@ -316,9 +321,12 @@ Html best_sentence(const Compared& of, const ShownNumber& main, const VariedPoin
   const std::string whose = of.op.empty() ? "" : " for " + of.op;
   if (are_equal(of.varied, main)) {
     const double value = *number_at_point(of.varied.points.front(), main.field);
-    return escaped(fmt::format("All {} are equal{}: {} {}.",
-                               counted(static_cast<double>(of.varied.points.size()), "point"),
-                               whose, main.title, main.scale.page_text(value)));
+    const std::size_t points = of.varied.points.size();
+    return escaped(fmt::format(
+        "{} are equal{}: {} {}.",
+        points == 2 ? "Both points"
+                    : fmt::format("All {}", counted(static_cast<double>(points), "point")),
+        whose, in_sentence(main.title), main.scale.page_text(value)));
   }
   if (differ_in_size(of.varied)) {
     return escaped(fmt::format("The points{} are about different sizes: none is the best.", whose));
@@ -437,18 +445,22 @@ std::vector<std::string> assumed_for_points(const Varied& varied) {
   return out;
 }
 
-/// Presets that a point's scenario names, and of a training job those that were assumed as well.
+/// Presets that a point's scenario names, and those that were assumed for its job or cluster.
 std::vector<NamedPreset> presets_of_point(const std::string& file,
                                           const nlohmann::ordered_json& scenario,
                                           const PresetStore& presets) {
   std::vector<NamedPreset> out = presets_named(scenario, presets);
   const ParsedScenario parsed = parse_scenario(file, write_json(scenario));
-  if (parsed.kind != ScenarioKind::step && parsed.kind != ScenarioKind::run) return out;
+  const bool trains = parsed.kind == ScenarioKind::step || parsed.kind == ScenarioKind::run;
   try {
-    const JobFile job = read_job_file(parsed.root, presets);
-    for (NamedPreset& each : presets_of(complete_measured(job.draft, presets, {}), presets)) {
-      out.push_back(std::move(each));
+    std::vector<NamedPreset> more;
+    if (trains) {
+      const JobFile job = read_job_file(parsed.root, presets);
+      more = presets_of(complete_measured(job.draft, presets, {}), presets);
+    } else if (const auto cluster = parsed.root.find("cluster")) {
+      more = presets_of(read_cluster(*cluster, presets, NodeKinds::several), presets);
     }
+    out.insert(out.end(), more.begin(), more.end());
   } catch (const InputError&) {
     // A part of a scenario, from which nothing more follows.
   }
@@ -472,7 +484,11 @@ AnswerBasis varied_basis(const Varied& varied, const WrittenScenario& written,
     const std::vector<NamedPreset> named = presets_named(of_key, presets);
     basis.named.insert(basis.named.end(), named.begin(), named.end());
   }
-  if (written) return basis;
+  if (written) {
+    const std::vector<NamedPreset> named = presets_of_point(varied.file, *written, presets);
+    basis.named.insert(basis.named.end(), named.begin(), named.end());
+    return basis;
+  }
   for (const VariedPoint& point : varied.points) {
     if (!point.ok() || !point.answer.contains("scenario")) continue;
     const std::vector<NamedPreset> named =
