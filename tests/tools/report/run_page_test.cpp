@@ -491,6 +491,16 @@ TEST_CASE("run timeline: of very many failures the costliest are marked, and it 
   CHECK(dots.back()["value"][3] == 1999.0);
 }
 
+TEST_CASE("run page: what no cause of failures has is told beside them") {
+  CampaignResult result = small_result();
+  const std::string more = "Restarts with replicas that have come back cost";
+  // 8 % of the time is lost, detected, restarted or waits; the causes have 4.25 %.
+  CHECK(contains(page_of(result), more));
+  CHECK(contains(page_of(result), "3.75"));
+  result.summary.modes.front().cost_s += 0.0375 * 864'000;
+  CHECK_FALSE(contains(page_of(result), more));
+}
+
 TEST_CASE("run page: a rent beside the cost of owning says that it takes its place") {
   Scenario scenario = small_result().scenario;
   CostSpec& prices = scenario.power.emplace().cost;
