@@ -255,6 +255,7 @@ TEST_CASE("sites that ship: the page of an oversubscribed path says what capping
   CHECK(text.find(">Capping<") != std::string::npos);
   CHECK(text.find("of peaks that the path need not bring") != std::string::npos);
   CHECK(text.find("GPU-hours") != std::string::npos);
+  CHECK(text.find("Peaks within a step are not held.") != std::string::npos);
   CHECK(run("0.9").find("  capping ") == std::string::npos);
   CHECK(read_text_file(page).find(">Capping<") == std::string::npos);
 }

@@ -154,7 +154,10 @@ TEST_CASE("lockstep tune: of a service it writes a scenario that run takes as it
   CHECK(served["gpus"] == json["best"][0]["gpus"]);
   CHECK(served["objectives_kept"] == true);
   CHECK_FALSE(nlohmann::json::parse(read_text_file(best)).contains("expect"));
-  CHECK(read_text_file(page).find("The best ways of serving") != std::string::npos);
+  const std::string text = read_text_file(page);
+  CHECK(text.find("The best ways of serving") != std::string::npos);
+  CHECK(text.find("Objectives of a request: TTFT ") != std::string::npos);
+  CHECK(text.find("Output tokens/<wbr>s/<wbr>GPU") != std::string::npos);
   CHECK(lockstep_with(short_tune({"--pools", "one", "--format", "csv"}))
             .out.starts_with("rank,score,gpus,pool,"));
   CHECK(lockstep_with(short_tune({"--pools", "two"})).out.find("prompts ") != std::string::npos);

@@ -162,6 +162,17 @@ TEST_CASE("what-if page: points that print as the best does are named beside it"
             page_duration(1) + "; 4 others are printed alike."));
 }
 
+TEST_CASE("what-if page: of several numbers each has its name at its bar") {
+  if (!draws_charts()) return;
+  const std::string page =
+      vary_page({.file = "s.json",
+                 .axes = {{"job.parallelism.tensor", {"8"}}, {"cluster.gpu", {"h100", "b200"}}},
+                 .points = {{.values = {"8", "h100"}, .answer = {{"step_s", 2.0}}},
+                            {.values = {"8", "b200"}, .answer = {{"step_s", 1.0}}}}});
+  CHECK(page.find("\"tensor 8, h100\"") != std::string::npos);
+  CHECK(page.find("\"tensor 8, b200\"") != std::string::npos);
+}
+
 TEST_CASE("what-if: of few runs an interval of goodput is no wider than a share can be") {
   for (const auto& [goodput, low, high] :
        {std::tuple{0.002, 0.0, 0.012}, std::tuple{0.995, 0.985, 1.0}}) {

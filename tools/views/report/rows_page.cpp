@@ -41,6 +41,11 @@ std::string row_layout(const ReferenceRow& row) {
   return out;
 }
 
+/// For the measured and the predicted step: "2.07 min" beside "97.6 s" is hard to compare.
+AxisUnit unit_of_both(const RowPrediction& p) {
+  return time_unit(std::max(p.row->measured_step_s.value_or(0), p.predicted_step_s.value_or(0)));
+}
+
 void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictions) {
   const std::vector<std::string> groups = gpu_groups(predictions);
   std::vector<ChartDot> dots;
@@ -50,6 +55,7 @@ void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictio
     if (!p.error || !p.row->measured_step_s) continue;
     const auto group = std::ranges::find(groups, p.row->gpu) - groups.begin();
     const double measured = *p.row->measured_step_s;
+    const AxisUnit unit = unit_of_both(p);
     least = std::min(least, measured);
     most = std::max(most, measured);
     beyond = beyond || std::abs(*p.error) > 1;
@@ -58,8 +64,10 @@ void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictio
          .y = 100 * std::clamp(*p.error, -1.0, 1.0),
          .words = {p.row->id,
                    fmt::format("{} on {} {}", p.row->model.name, p.row->gpus, p.row->gpu),
-                   fmt::format("measured {}, predicted {}: {}", page_duration(measured),
-                               page_duration(*p.predicted_step_s), error_text(*p.error))},
+                   fmt::format("measured {}, predicted {}: {}",
+                               page_with(measured / unit.size, unit.name),
+                               page_with(*p.predicted_step_s / unit.size, unit.name),
+                               error_text(*p.error))},
          .colour = std::min(static_cast<std::size_t>(group), groups.size() - 1)});
   }
   if (dots.empty()) return;
@@ -188,8 +196,10 @@ PageTable every_row(const std::vector<RowPrediction>& predictions) {
                   .searched = true};
   for (const RowPrediction& p : predictions) {
     const ReferenceRow& row = *p.row;
-    const auto time = [](const std::optional<double>& seconds) {
-      return seconds ? PageCell::number(page_duration(*seconds), *seconds) : PageCell::unknown();
+    const AxisUnit unit = unit_of_both(p);
+    const auto time = [&](const std::optional<double>& seconds) {
+      return seconds ? PageCell::number(page_with(*seconds / unit.size, unit.name), *seconds)
+                     : PageCell::unknown();
     };
     PageCell error = PageCell::text(p.reason.empty() ? std::string(name_of(p.status)) : p.reason);
     if (p.error) error = PageCell::number(error_text(*p.error), *p.error);

@@ -465,8 +465,8 @@ void add_capping(Page& page, const CampaignResult& result) {
   page.section(
       "Capping",
       fmt::format("The path of power brings {} to nodes that take {} with their cards at "
-                  "their datasheet's power: when they want more, cards are held to what "
-                  "it brings, and steps take longer.",
+                  "their datasheet's power: when the mean of a step is more, cards are held "
+                  "to what it brings, and steps take longer. Peaks within a step are not held.",
                   page_watts(path->brings.base_units()), page_watts(path->peaks.base_units())));
   const double gpu_hours = held.lost.base_units() / kHourSeconds * result.work().gpus();
   std::vector<PageFigure> figures{

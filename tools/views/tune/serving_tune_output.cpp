@@ -11,6 +11,7 @@
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/serving/serving_words.hpp"
 #include "tools/views/tables/command_fields.hpp"
 
 namespace lockstep {
@@ -33,18 +34,20 @@ std::string own_service_words(const ServingTuneStudy& study) {
   std::string out = fmt::format("The scenario's own, {}, makes {} {}", way, significant(own.score),
                                 score_unit(study));
   if (study.result.best.empty()) return out + ".";
-  return out + fmt::format("; the best makes {:.1f} % more.",
-                           100 * (study.result.best.front().score / own.score - 1));
+  const double more = 100 * (study.result.best.front().score / own.score - 1);
+  if (more < 0) return out + fmt::format("; the best of those tried makes {:.1f} % less.", -more);
+  return out + fmt::format("; the best makes {:.1f} % more.", more);
 }
 
 std::string search_words(const ServingTuneStudy& study) {
   const ServingTune& r = study.result;
+  const auto of = [](auto n, std::string_view what) {
+    return counted(static_cast<double>(n), what);
+  };
   std::string out = fmt::format(
-      "{} layouts of a replica, {} hold the model and its longest request; {} ways of serving in "
-      "{} "
-      "simulations.",
-      r.layouts.looked_at, r.layouts.pools.size(), grouped(static_cast<double>(r.ways)),
-      grouped(r.trials));
+      "{} of a replica, of which {} can hold the model and its longest request; {} in {}.",
+      of(r.layouts.looked_at, "layout"), r.layouts.pools.size(), of(r.ways, "way") + " of serving",
+      of(r.trials, "simulation"));
   if (r.interrupted) out += " Interrupted: the best of what was looked at.";
   return out;
 }
@@ -258,21 +261,26 @@ std::string serving_tune_page(const ServingTuneStudy& study, const AnswerBasis& 
             fmt::format("{} served by {}", study.base.model.name, counted(r.gpus, "GPU")));
   if (!study.base.about.empty()) page.about(study.base.about);
   std::vector<IntervalBar> bars;
-  PageTable table{.columns = {{.title = "Way of serving"},
-                              {.title = std::string(score_unit(study)), .numeric = true},
-                              {.title = "Tokens of a pass", .numeric = true},
-                              {.title = "Sequences at once", .numeric = true},
-                              {.title = "TTFT, 99 %", .numeric = true},
-                              {.title = "TPOT, 99 %", .numeric = true}}};
+  PageTable table{
+      .columns = {
+          {.title = "Way of serving"},
+          {.title = std::string(score_unit(study)), .numeric = true},
+          {.title = "Tokens of a pass", .numeric = true},
+          {.title = "Sequences at once", .numeric = true},
+          {.title = "TTFT, 99 %", .numeric = true, .about = "of 99 in 100 requests no longer"},
+          {.title = "TPOT, 99 %", .numeric = true, .about = "of 99 in 100 requests no longer"},
+          {.title = "Output tokens/s/GPU", .numeric = true}}};
   const auto add = [&](const TunedService& s, const std::string& name, bool own) {
     const ServingFigures& f = s.trial.report.figures;
+    const double per_gpu = f.output_per_s / std::max(1, s.trial.gpus());
     bars.push_back({.name = name, .value = s.score, .words = {name}, .marked = own});
     table.rows.push_back(
         {PageCell::text(name), PageCell::number(significant(s.score), s.score),
          PageCell::number(grouped(passes_of(s).pass_tokens), passes_of(s).pass_tokens),
          PageCell::number(grouped(passes_of(s).most_sequences), passes_of(s).most_sequences),
          PageCell::number(page_duration(f.ttft_s.p99), f.ttft_s.p99),
-         PageCell::number(page_duration(f.tpot_s.p99), f.tpot_s.p99)});
+         PageCell::number(page_duration(f.tpot_s.p99), f.tpot_s.p99),
+         PageCell::number(significant(per_gpu), per_gpu)});
   };
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     add(r.best[i],
@@ -289,7 +297,14 @@ std::string serving_tune_page(const ServingTuneStudy& study, const AnswerBasis& 
                   escaped(fmt::format(" makes {} {}. {}", significant(r.best.front().score),
                                       score_unit(study), own_service_words(study))));
   }
-  page.section("The best ways of serving", study.base.load + ".");
+  const ServingObjectives& objectives = study.base.objectives;
+  std::string about = study.base.load + ".";
+  if (study.goal == ServingGoal::goodput && objectives.per_request()) {
+    about += fmt::format(" Objectives of a request: {}, for {} of them.",
+                         request_limits_words(objectives), percent_text(objectives.attained));
+  }
+  about += " TTFT is the time to the first token, TPOT that per output token behind it.";
+  page.section("The best ways of serving", about);
   if (!bars.empty()) {
     page.chart(
         {.title = study.goal == ServingGoal::goodput ? "Requests a second within the objectives"

@@ -191,17 +191,31 @@ std::string operation_text(const VariedPoint& point) {
               : point.op;
 }
 
+/// point_name(), where of several numbers each has the last word of its key: "tensor 8, data 4".
+std::string bar_name(const Varied& varied, const VariedPoint& point) {
+  if (point.values.size() < 2) return point_name(point);
+  std::vector<std::string> parts;
+  for (std::size_t axis = 0; axis < point.values.size(); ++axis) {
+    const std::string& value = point.values[axis];
+    const bool bare = value.find_first_not_of("0123456789.") == std::string::npos;
+    const std::string& path = varied.axes[axis].path;
+    parts.push_back((bare ? path.substr(path.find_last_of('.') + 1) + " " : "") + value);
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 void add_main_bars(Page& page, const Varied& varied, const ShownNumber& main,
                    const VariedPoint* best) {
   std::vector<IntervalBar> bars;
   for (const VariedPoint& point : varied.points) {
     const std::optional<double> value = number_at_point(point, main.field);
     if (!value) continue;
-    IntervalBar bar{.name = point_name(point),
-                    .value = *value / main.scale.size,
-                    .words = {point_name(point),
-                              fmt::format("{}: {}", main.title, main.scale.page_text(*value))},
-                    .marked = &point == best};
+    const std::string name = bar_name(varied, point);
+    IntervalBar bar{
+        .name = name,
+        .value = *value / main.scale.size,
+        .words = {name, fmt::format("{}: {}", main.title, main.scale.page_text(*value))},
+        .marked = &point == best};
     if (!point.op.empty()) bar.words.push_back(operation_text(point));
     if (const std::optional<NumberInterval> interval = interval_at_point(point, main)) {
       bar.low = interval->low / main.scale.size;
