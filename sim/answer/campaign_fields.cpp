@@ -98,7 +98,7 @@ void add_run_times(FieldTable<Run>& fields) {
       .add("steps_done", Better::more,
            "Healthy steps that its productive time is worth; mean. With \"rl\" iterations.",
            [](const Run& r) { return r.steps(); })
-      .add("tokens_done", Better::more, "Tokens of these.",
+      .add("tokens_done", Better::more, "Tokens of the steps done.",
            [](const Run& r) { return r.steps() * r.tokens_per_step(); })
       .add("gpus", "GPUs that the job uses.", [](const Run& r) { return r.work().gpus(); })
       .add("nodes", "Nodes that the job uses.", [](const Run& r) { return r.work().nodes(); })

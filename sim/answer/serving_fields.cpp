@@ -374,7 +374,7 @@ void add_serving_times(FieldTable<Serving>& out) {
 void add_serving_rates(FieldTable<Serving>& out) {
   out.add("output_tokens_per_s", Better::more, "Tokens of answers a second, all GPUs.",
           [](const Serving& a) { return a.report.figures.output_per_s; })
-      .add("output_tokens_per_s_per_gpu", Better::more, "The same, a GPU.",
+      .add("output_tokens_per_s_per_gpu", Better::more, "Tokens of answers a second, a GPU.",
            [](const Serving& a) { return a.report.figures.output_per_s / a.spec.gpus(); })
       .add("tokens_per_s_per_user", Better::more, "Tokens a second that a user sees: 1 / TPOT.",
            [](const Serving& a) {

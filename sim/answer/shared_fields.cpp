@@ -188,9 +188,9 @@ const FieldTable<LinkCongestion>& link_fields() {
           .add("name", "From where to where.", [](const Of& l) { return l.name; })
           .add("capacity_bytes_per_s", "What it carries at most.",
                [](const Of& l) { return l.capacity_bytes_per_s; })
-          .add("mean_utilisation", "Share of that, over the whole time.",
+          .add("mean_utilisation", "Share of what the link carries at most, over the whole time.",
                [](const Of& l) { return l.mean_utilisation; })
-          .add("peak_utilisation", "Share of that in the fullest bin of time.",
+          .add("peak_utilisation", "Share of what it carries at most, in the fullest bin of time.",
                [](const Of& l) { return l.peak_utilisation; });
   return fields;
 }

@@ -170,7 +170,7 @@ constexpr std::array kCommandFormulas{
     Formula{"candidates.*.peak_w", "p", false,
             "of all samples: the highest reading of the site's meter, whose window smooths a step, "
             "times the drawn factor of power",
-            kPointOfPlan, kStill, "Highest power of the site over the samples."},
+            kPointOfPlan, kStill, "Highest reading of the site's meter, over the samples."},
     Formula{"candidates.*.expected", "p", false,
             "with every input at its median: what lockstep run gives for the tokens' time",
             "tokens step_s=..step_s goodput=..goodput gpus=..gpus", kStill,

@@ -451,8 +451,8 @@ void add_samples(FieldTable<PlannedCandidate>& fields) {
               })
       .object("energy_j", "Energy of the training over the samples.", plan_spread_fields(),
               spread(&PlanOutcome::energy_j, &PlanResult::energy_j))
-      .object("peak_w", "Highest power of the site over the samples.", plan_spread_fields(),
-              spread(&PlanOutcome::peak_w, &PlanResult::peak_w))
+      .object("peak_w", "Highest reading of the site's meter, over the samples.",
+              plan_spread_fields(), spread(&PlanOutcome::peak_w, &PlanResult::peak_w))
       .add("gpu_nameplate_w", "Rated power of all its GPUs.",
            where_possible([](const Of& c) { return c.result().model.power.gpu_nameplate; }))
       .object("expected", "With every input at its median.", plan_expected_fields(),

@@ -125,8 +125,11 @@ void add_calls(Page& page, const TraceReplay& replay) {
          PageCell::number(grouped(calls), calls), PageCell::number(page_duration(each), each),
          PageCell::number(page_duration(wait), wait), PageCell::text(call.algorithm)});
   }
-  page.section("Collectives", "By the time that they take over all their calls, longest first.");
-  page.chart({.title = "The longest",
+  page.section(
+      "Collectives",
+      "By the time that their bytes move over all calls, longest first; ranks that wait for the "
+      "last one come on top.");
+  page.chart({.title = "Time of all calls",
               .about = {},
               .summary = "Bars of the time of each kind of call; the table has the same.",
               .height_px = bars_height(names.size()) + 40},

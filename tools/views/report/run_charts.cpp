@@ -139,7 +139,8 @@ void add_interval_curve(Page& page, const CampaignResult& result) {
   const IntervalOptimum& optimum = *result.optimum;
   std::string lead =
       "Every interval meets the same failures, so differences are surer than the interval of each "
-      "mean. Young's and Daly's closed forms are simulated too.";
+      "mean. Young's and Daly's closed forms are simulated too, as they come out; the best is "
+      "of whole numbers of steps.";
   if (const auto& tiers = result.plan.campaign.tiers; tiers.size() > 1) {
     lead += fmt::format(" It is the interval of checkpoints to {}; all others keep theirs.",
                         tiers.front().name);
