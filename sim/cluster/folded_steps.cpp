@@ -98,7 +98,7 @@ class FoldedTraining {
 
  private:
   void begin_step(StepTime now) {
-    step_.emplace(plan_, classes_, *wiring_, false);
+    step_.emplace(plan_, classes_, *wiring_, Recording::none);
     step_->begin(now);
   }
 

@@ -170,7 +170,7 @@ void TrainingParticipant::handle_events(StepTime now) {
 }
 
 void TrainingParticipant::begin_step(StepTime now) {
-  step_.emplace(plan_, classes_, *wiring_, false);
+  step_.emplace(plan_, classes_, *wiring_, Recording::none);
   step_->begin(now);
 }
 

@@ -12,10 +12,7 @@ constexpr double kLeast = 1e-6;  // bytes
 constexpr StepTime kLastTick{std::numeric_limits<std::uint64_t>::max()};
 }  // namespace
 
-LinkIndex FlowNetwork::add_link(BytesPerSecond capacity) {
-  carried_.push_back(0);
-  return rates_.add_link(capacity);
-}
+LinkIndex FlowNetwork::add_link(BytesPerSecond capacity) { return rates_.add_link(capacity); }
 
 FlowIndex FlowNetwork::add_flow(std::span<const FlowEdge> edges) {
   transfers_.emplace_back();
@@ -82,12 +79,9 @@ void FlowNetwork::end(FlowIndex flow, StepTime now) {
 
 void FlowNetwork::leave(FlowIndex flow) {
   Transfer& transfer = transfers_[flow];
-  const double moved = transfer.amount - transfer.remaining;
-  for (const MaxMin::Edge& edge : rates_.edges(flow)) {
-    carried_[edge.link] += edge.coefficient * moved;
-  }
+  const Bytes moved{transfer.amount - transfer.remaining};
   transfer.amount = transfer.remaining;
-  rates_.stop(flow);
+  rates_.stop(flow, moved);
 }
 
 void FlowNetwork::hand_over(FlowIndex from, FlowIndex to, StepTime now) {

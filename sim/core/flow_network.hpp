@@ -31,10 +31,7 @@ class FlowObserver {
 class FlowNetwork {
  public:
   /// Makes place for so many links and edges in all; faster where many are added at once.
-  void reserve(std::size_t links, std::size_t edges) {
-    carried_.reserve(links);
-    rates_.reserve(links, edges);
-  }
+  void reserve(std::size_t links, std::size_t edges) { rates_.reserve(links, edges); }
   /// Requires a finite capacity above 0.
   LinkIndex add_link(BytesPerSecond capacity);
   /// A channel that can be started again and again, one message at a time. Repeated links of
@@ -106,7 +103,7 @@ class FlowNetwork {
   [[nodiscard]] std::size_t flows() const { return rates_.flows(); }
   /// What ended flows moved over the link since construction: their rates over time, so that it
   /// equals the amounts started but for the rounding of ends to ticks.
-  [[nodiscard]] Bytes carried(LinkIndex link) const { return Bytes{carried_[link]}; }
+  [[nodiscard]] Bytes carried(LinkIndex link) const { return rates_.carried(link); }
 
  private:
   struct Transfer {
@@ -126,7 +123,6 @@ class FlowNetwork {
   MaxMin rates_;
   IndexedHeap<StepTime> due_;  ///< ends of active flows
   std::vector<Transfer> transfers_;
-  std::vector<double> carried_;
   std::vector<FlowObserver*> observers_;
 };
 

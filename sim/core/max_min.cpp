@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <ranges>
+#include <utility>
 
 namespace lockstep {
 
@@ -93,7 +95,7 @@ void MaxMin::start(FlowIndex flow) {
   started_.push_back(flow);
 }
 
-void MaxMin::stop(FlowIndex flow) {
+void MaxMin::stop(FlowIndex flow, Bytes moved) {
   Flow& state = flows_[flow];
   assert(state.seen > 0 && !state.lifted() && "stopped before it was solved for");
   const FlowDetail& detail = details_[flow];
@@ -101,6 +103,7 @@ void MaxMin::stop(FlowIndex flow) {
   for (std::uint32_t e = detail.first_edge; e < detail.end_edge; ++e) {
     const Edge& edge = edges_[e];
     Link& link = links_[edge.link];
+    link.carried += edge.coefficient * moved.base_units();
     const bool full = link.level != kInfinity;
     if (full) unmark_held(link, edge.slot);
     if (--link.size == 0) {
@@ -128,6 +131,7 @@ void MaxMin::stop(FlowIndex flow) {
 const std::vector<FlowIndex>& MaxMin::solve() {
   changed_.clear();
   begin_pass();
+  if (disturbed_.empty() && resized_.empty() && settle_where_room()) return changed_;
   for (const FlowIndex flow : started_) alone(flow) ? settle_alone(flow) : lift(flow);
   started_.clear();
   if (touched_.empty() && disturbed_.empty() && resized_.empty()) return changed_;
@@ -239,6 +243,43 @@ void MaxMin::settle_alone(FlowIndex flow) {
   links_[lowest.link].level = state.seen;
   mark_held(links_[lowest.link], lowest.slot);
   changed_.push_back(flow);
+}
+
+/// Most starts slow nobody down: each flow is held by a link that it has to itself, and the links
+/// that it shares have room for that. None of them then needs the heap. False, and all as before,
+/// where one does.
+bool MaxMin::settle_where_room() {
+  taken_.clear();
+  fitting_.clear();
+  bool fits = true;
+  for (std::size_t i = 0; fits && i < started_.size(); ++i) {
+    FlowDetail& detail = details_[started_[i]];
+    const std::uint32_t lowest = lowest_edge(detail);
+    const double level = filled_by(detail, edges_[lowest]);
+    const std::size_t before = taken_.size();
+    fits = !counted(lowest);
+    for_each_counted(detail, [&](std::uint32_t e) {
+      Link& link = links_[edges_[e].link];
+      const double settled = link.settled + detail.weight * edges_[e].coefficient * level;
+      taken_.push_back({edges_[e].link, std::exchange(link.settled, settled)});
+      fits = fits && settled <= link.capacity * (1 - kSame);
+    });
+    if (taken_.size() > before) fitting_.push_back({level, edges_[lowest].link, started_[i]});
+  }
+  if (!fits) {
+    for (const Taken& taken : std::views::reverse(taken_)) {
+      links_[taken.link].settled = taken.settled;
+    }
+    return false;
+  }
+  // In the order in which the water would reach them, after those that share nothing.
+  for (const FlowIndex flow : started_) {
+    if (fitting_.empty() || alone(flow)) settle_alone(flow);
+  }
+  std::ranges::sort(fitting_, {}, [](const Fitting& f) { return std::pair(f.level, f.link); });
+  for (const Fitting& fitting : fitting_) settle_alone(fitting.flow);
+  started_.clear();
+  return true;
 }
 
 void MaxMin::begin_pass() {

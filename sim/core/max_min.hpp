@@ -37,7 +37,8 @@ struct FlowEdge {
 /// below and lifts out only the flows whose bottleneck was disturbed; what lies under the level is
 /// final. A link waits in a heap under a cheap lower bound of its own level; the exact level is
 /// found when the link is popped. Links that carry one flow wait as one. Rates that come out within
-/// 1e-12 of what they were stay the same bits, or a change would spread through ties.
+/// 1e-12 of what they were stay the same bits, or a change would spread through ties. Starts for
+/// which all shared links have room need neither.
 ///
 /// Flows of other weights than 1 are fair in rate / weight, which is their level; without weights
 /// a rate is a level.
@@ -72,9 +73,10 @@ class MaxMin {
 
   /// The flow takes part from the next solve() on. Requires a stopped flow.
   void start(FlowIndex flow);
-  /// The flow's rate is 0 at once; the others' follow with solve(). Requires that solve() has run
-  /// since the flow's start. It may start again before the next solve().
-  void stop(FlowIndex flow);
+  /// The flow's rate is 0 at once; the others' follow with solve(). It has moved so many bytes
+  /// since its start, as its links count. Requires that solve() has run since the flow's start. It
+  /// may start again before the next solve().
+  void stop(FlowIndex flow, Bytes moved = {});
 
   /// Settles all starts, stops and new capacities since the last call together. Returns the flows
   /// whose rate is now another (those that started among them), each once; valid until the next
@@ -95,6 +97,8 @@ class MaxMin {
   [[nodiscard]] BytesPerSecond capacity(LinkIndex link) const {
     return BytesPerSecond{links_[link].capacity};
   }
+  /// What flows that were stopped had moved over the link.
+  [[nodiscard]] Bytes carried(LinkIndex link) const { return Bytes{links_[link].carried}; }
   /// What running flows take of the link, added up afresh.
   [[nodiscard]] BytesPerSecond load(LinkIndex link) const;
 
@@ -134,8 +138,10 @@ class MaxMin {
     std::uint32_t edge;
     double coefficient;  ///< of the level: with the flow's weight
   };
-  struct Link {
+  /// A cache line of its own: starts and stops touch links all over the fabric.
+  struct alignas(64) Link {
     double capacity = 0;
+    double carried = 0;  ///< bytes
     // Kept up only while edges here are counted: settled, lifted_weight, lifted.
     double settled = 0;        ///< taken by flows that are not lifted
     double lifted_weight = 0;  ///< sum of the lifted flows' coefficients
@@ -146,6 +152,17 @@ class MaxMin {
     std::uint32_t room = 0;
     std::uint32_t degree = 0;  ///< flows that ever cross it
     bool touched = false;
+  };
+  /// What a link had settled before a start was tried on it.
+  struct Taken {
+    LinkIndex link;
+    double settled;
+  };
+  /// A start that shares links, all of which have room for it.
+  struct Fitting {
+    double level;
+    LinkIndex link;  ///< that holds it
+    FlowIndex flow;
   };
   struct Candidate {
     FlowIndex flow;
@@ -200,6 +217,7 @@ class MaxMin {
     if (i + kAhead < count) __builtin_prefetch(&edges_[details_[flow_at(i + kAhead)].first_edge]);
   }
   void settle_alone(FlowIndex flow);
+  bool settle_where_room();
   void begin_pass();
   void lift(FlowIndex flow);
   void open(LinkIndex index);
@@ -231,7 +249,10 @@ class MaxMin {
   std::vector<LinkIndex> touched_;
   IndexedHeap<double> heap_;  ///< links where a flow is lifted, by a lower bound of their levels
   std::vector<std::uint64_t> held_;  ///< a bit for each of slots_: mark_held()
-  // Of find_level(), open() and raise_to(), which keep what they have allocated.
+  // Of settle_where_room(), find_level(), open() and raise_to(), which keep what they have
+  // allocated.
+  std::vector<Taken> taken_;
+  std::vector<Fitting> fitting_;
   std::vector<Candidate> candidates_;
   std::span<const Candidate> winners_;  ///< those whom the level found holds
   std::vector<double> fixed_;

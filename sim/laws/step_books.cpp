@@ -62,7 +62,7 @@ struct ObservedStep {
         wiring(scenario, plan, replicas.classes, {.links = &links, .nodes = {}}, replicas.links),
         books(network.flows()) {
     network.observe(&books);
-    result = replay(plan, replicas.classes, wiring, false);
+    result = replay(plan, replicas.classes, wiring, Recording::none);
   }
 
   StepPlan plan;

@@ -250,7 +250,7 @@ SharedStep replay_beside(const Scenario& scenario, std::span<const NodeStream> s
   const StreamPaths paths(scenario, fabric, wiring, folding.links);
   StreamWatch watch(network.flows());
   network.observe(&watch);
-  RunningStep step{plan, folding.classes, wiring, false};
+  RunningStep step{plan, folding.classes, wiring, Recording::none};
   Engine engine(network);
   engine.add(step);
   std::vector<StreamFlows> flows;

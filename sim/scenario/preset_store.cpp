@@ -198,6 +198,9 @@ struct PresetStore::State {
   std::map<std::pair<std::string, std::string>, StackPreset> stacks;  ///< by name and release
   std::set<std::string> stacks_begun;  ///< that are being read: one may start from another
   std::map<std::string, std::string, std::less<>> aliases;  ///< of stacks, once one was asked for
+  using Names = std::map<std::string, std::string, std::less<>>;
+  std::map<std::string, Names, std::less<>>
+      meant;  ///< by kind, of names that were found in folders
 
   /// The spec of that name; `read(root, spec)` makes it when it is asked for the first time.
   template <class Spec, class Read>
@@ -241,12 +244,20 @@ bool PresetStore::has(std::string_view kind, std::string_view name) const {
 }
 
 std::string PresetStore::meant(std::string_view kind, std::string_view written) const {
+  const std::lock_guard lock(state_->mutex);
+  // Every point of a sweep asks for the same few, and each time would look into all folders.
+  const auto of_kind = state_->meant.find(kind);
+  if (of_kind != state_->meant.end()) {
+    if (const auto known = of_kind->second.find(written); known != of_kind->second.end()) {
+      return known->second;
+    }
+  }
   if (std::string found = canonical_preset(state_->folders, kind, written); !found.empty()) {
+    state_->meant[std::string(kind)].emplace(written, found);
     return found;
   }
   if (kind != "stacks") return {};
   if (is_file(written) && std::filesystem::exists(written)) return std::string(written);
-  const std::lock_guard lock(state_->mutex);
   if (state_->aliases.empty()) state_->aliases = read_aliases(*this);
   const auto found = state_->aliases.find(as_preset_name(written));
   return found == state_->aliases.end() ? std::string() : found->second;

@@ -26,11 +26,11 @@ class RunningStep::State {
 
  public:
   State(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
-        bool record, Seconds jitter, PassesDone passes_done)
+        Recording recording, Seconds jitter, PassesDone passes_done)
       : run_{.plan = plan,
              .classes = classes,
              .wiring = &wiring,
-             .record = record,
+             .recording = recording,
              .stages = plan.stages.size(),
              .chunks = static_cast<std::size_t>(plan.shape.chunks)},
         flows_(run_, jitter),
@@ -100,15 +100,18 @@ class RunningStep::State {
       run_.delays.emplace(count, run_.chunks, run_.classes.size() * run_.plan.exchanges.size());
     unfinished_ = count;
     waiting_at_barrier_ = count;
-    if (run_.record) {
-      std::size_t items = 0;
+    if (run_.records()) {
+      std::size_t items = 0, messages = 0;
       for (const auto& of_class : run_.classes) {
         for (std::size_t s = 0; s < run_.stages; ++s) {
           first_record_.push_back(items);
-          items += run_.plan.stage_of(of_class.variant, s).items.size();
+          const StagePlan& stage = run_.plan.stage_of(of_class.variant, s);
+          items += stage.items.size();
+          for (const auto& targets : stage.message_targets) messages += targets.size();
         }
       }
       run_.result.items.resize(items);
+      if (run_.recording == Recording::all) run_.result.messages.reserve(messages);
     }
     for (std::size_t a = 0; a < count; ++a) {
       run_.actors[a].stage = static_cast<std::uint32_t>(a % run_.stages);
@@ -135,7 +138,8 @@ class RunningStep::State {
     if (a.segment == 0) {
       if (!messages_.can_start(index)) return run_.wait_for(a, Wait::input);
       if (run_.delays) run_.delays->starts(index, messages_.input_on_time(index), run_.now);
-      if (run_.record) run_.result.items[first_record_[index] + a.item].start = run_.since_begin();
+      if (run_.records())
+        run_.result.items[first_record_[index] + a.item].start = run_.since_begin();
     }
     if (segment.needs > a.reduced) return run_.wait_for(a, Wait::data);
     ActorTimes& times = run_.result.actors[index];
@@ -191,7 +195,7 @@ class RunningStep::State {
     const Segment& segment = run_.current_segment(a);
     collectives_.post_up_to(a, segment.posts);
     if (++a.segment < item.segments) return advance(index);
-    if (run_.record) run_.result.items[first_record_[index] + a.item].end = run_.since_begin();
+    if (run_.records()) run_.result.items[first_record_[index] + a.item].end = run_.since_begin();
     a.segment = 0;
     ++a.item;
     if (++run_.result.items_run == next_report_) report_passes();
@@ -358,9 +362,10 @@ class RunningStep::State {
 };
 
 RunningStep::RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                         const Wiring& wiring, bool record, Seconds jitter, PassesDone passes_done)
-    : state_(
-          std::make_unique<State>(plan, classes, wiring, record, jitter, std::move(passes_done))) {}
+                         const Wiring& wiring, Recording recording, Seconds jitter,
+                         PassesDone passes_done)
+    : state_(std::make_unique<State>(plan, classes, wiring, recording, jitter,
+                                     std::move(passes_done))) {}
 RunningStep::~RunningStep() = default;
 
 void RunningStep::begin(StepTime now) { state_->begin(now); }
@@ -377,8 +382,9 @@ void RunningStep::rewire(const Wiring& wiring, StepTime now) { state_->rewire(wi
 ReplayResult RunningStep::finish() { return state_->finish(); }
 
 ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                    const Wiring& wiring, bool record, Seconds jitter, PassesDone passes_done) {
-  RunningStep step{plan, classes, wiring, record, jitter, std::move(passes_done)};
+                    const Wiring& wiring, Recording recording, Seconds jitter,
+                    PassesDone passes_done) {
+  RunningStep step{plan, classes, wiring, recording, jitter, std::move(passes_done)};
   Engine engine(wiring.network());
   engine.add(step);
   const std::unique_ptr<DcqcnStart> start = wiring.dcqcn_start();

@@ -35,6 +35,13 @@ struct ActorTimes {
   }
 };
 
+/// What a replay keeps of what it runs.
+enum class Recording : std::uint8_t {
+  none,
+  passes,  ///< and data-parallel collectives, for the critical path
+  all,     ///< pipeline messages too, for the timeline
+};
+
 /// Start and end of a pass, for the timeline and the critical path.
 struct ItemRecord {
   StepTime start, end;
@@ -60,7 +67,7 @@ struct ReplayResult {
   std::vector<ItemRecord> items;   ///< when recording: actor by actor, in program order
   std::vector<CollectiveRecord> collectives;            ///< when recording
   std::vector<std::vector<std::uint32_t>> data_groups;  ///< when recording: their actors
-  std::vector<MessageRecord> messages;                  ///< when recording, in order of arrival
+  std::vector<MessageRecord> messages;                  ///< when recording all: as they arrived
   StepTime optimiser_start;                             ///< all gradients are reduced
   std::vector<std::uint32_t> variants;                  ///< by replica class
   std::uint64_t events = 0, flows = 0, items_run = 0;
@@ -80,7 +87,7 @@ class RunningStep final : public Process {
   /// `wiring` was made for the same plan and classes; all three outlive this. Each transfer starts
   /// up to `jitter` late, uniformly, by a draw of its own.
   RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
-              bool record, Seconds jitter = {}, PassesDone passes_done = {});
+              Recording recording, Seconds jitter = {}, PassesDone passes_done = {});
   ~RunningStep() override;
 
   void begin(StepTime now) override;
@@ -107,7 +114,7 @@ class RunningStep final : public Process {
 /// as RunningStep does, and std::logic_error if the schedule deadlocks: no
 /// schedule of ours does. Where the transport has DCQCN, its start is in it.
 ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                    const Wiring& wiring, bool record, Seconds jitter = {},
+                    const Wiring& wiring, Recording recording, Seconds jitter = {},
                     PassesDone passes_done = {});
 
 }  // namespace lockstep

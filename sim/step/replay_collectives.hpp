@@ -52,7 +52,7 @@ class ReplayCollectives {
         }
       }
     }
-    if (!run_.record) return;
+    if (!run_.records()) return;
     for (const DataGroupState& group : groups_) run_.result.data_groups.push_back(group.actors);
   }
 
@@ -80,7 +80,7 @@ class ReplayCollectives {
     const auto kind = static_cast<std::size_t>(plan.channels[flow.channel].group);
     const std::uint32_t number = first_group_[flow.subject][kind] + flow.group;
     const DataGroupState& group = groups_[number];
-    if (run_.record)
+    if (run_.records())
       run_.result.collectives.push_back(
           {number, group.collective, group.started_at - run_.begin, run_.since_begin()});
     const StepTime posted_at = group.posted_at[group.collective];

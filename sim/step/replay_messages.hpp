@@ -72,7 +72,7 @@ class ReplayMessages {
     run_.queue.push(run_.now + wires.message_latency[direction], ReplayRun::message_arrived,
                     number);
     Channel& channel = channels_[number];
-    if (run_.record) {
+    if (run_.recording == Recording::all) {
       const bool forward =
           run_.plan_of(run_.actors[index]).message_targets[direction][channel.delivered].forward;
       run_.result.messages.push_back({index, static_cast<std::uint8_t>(direction), forward,

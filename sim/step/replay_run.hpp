@@ -55,7 +55,7 @@ struct ReplayRun {
   const StepPlan& plan;
   const std::vector<ReplicaClass>& classes;
   const Wiring* wiring;
-  bool record;
+  Recording recording;
   std::size_t stages;
   std::size_t chunks;
   std::vector<Actor> actors{};  ///< all stages of class 0, then of class 1
@@ -65,6 +65,7 @@ struct ReplayRun {
   std::optional<MessageDelays> delays{};  ///< where links slower than NICs delay messages
   ReplayResult result{};
 
+  [[nodiscard]] bool records() const { return recording != Recording::none; }
   [[nodiscard]] StepTime since_begin() const { return now - begin; }
   [[nodiscard]] const StagePlan& plan_of(const Actor& a) const {
     return plan.stage_of(classes[a.replica_class].variant, a.stage);

@@ -197,12 +197,12 @@ std::uint64_t passes_of(const StepPlan& plan, const std::vector<ReplicaClass>& c
   return passes;
 }
 
-bool records(const StepPlan& plan, std::size_t replicas, const StepOptions& options) {
+Recording recording_of(const StepPlan& plan, std::size_t replicas, const StepOptions& options) {
   std::uint64_t passes = 0;
   for (const StagePlan& stage : plan.stages) passes += stage.items.size();
-  if (options.record_timeline) return true;
-  if (options.only_time) return false;
-  return options.folding != Folding::unfolded && passes * replicas <= kMostRecorded;
+  if (options.record_timeline) return Recording::all;
+  if (options.only_time || options.folding == Folding::unfolded) return Recording::none;
+  return passes * replicas <= kMostRecorded ? Recording::passes : Recording::none;
 }
 
 /// A step that was replayed, and for whom.
@@ -237,7 +237,7 @@ class JobReplay {
     options_.progress(passes_done_, passes_expected_);
   }
 
-  [[nodiscard]] Replayed replay(ReplicaClasses replicas, bool record,
+  [[nodiscard]] Replayed replay(ReplicaClasses replicas, Recording recording,
                                 std::vector<double> crowd = {}) const {
     FlowNetwork network;
     FabricLinks links{fabric_, network, scenario_.transport.efficiency,
@@ -245,11 +245,12 @@ class JobReplay {
     const Site site{.links = &links, .nodes = {}, .data_routes = &data_routes_};
     const Wiring wiring{scenario_, plan_, replicas.classes, site, replicas.links, std::move(crowd)};
     std::optional<LinkHolds> holds;
-    const bool rates = record && options_.link_rates;
+    const bool records = recording != Recording::none;
+    const bool rates = records && options_.link_rates;
     if (options_.explain_links || options_.draw_fabric || rates)
       network.observe(&holds.emplace(wiring, fabric_, rates));
-    ReplayResult result =
-        lockstep::replay(plan_, replicas.classes, wiring, record, options_.jitter, passes_done());
+    ReplayResult result = lockstep::replay(plan_, replicas.classes, wiring, recording,
+                                           options_.jitter, passes_done());
     passes_done_ += result.items_run;
     std::optional<FabricUse> use;
     if (options_.draw_fabric) {
@@ -258,15 +259,15 @@ class JobReplay {
     return {std::move(replicas),
             std::move(result),
             wiring.exact(),
-            record,
+            records,
             options_.explain_links ? holds->report() : std::vector<TrafficHold>{},
             options_.draw_fabric ? holds->bytes() : std::vector<TrafficBytes>{},
             rates ? holds->rates() : std::vector<LinkRates>{},
             std::move(use)};
   }
   [[nodiscard]] Replayed replay(ReplicaClasses replicas) const {
-    const bool record = records(plan_, replicas.classes.size(), options_);
-    return replay(std::move(replicas), record);
+    const Recording recording = recording_of(plan_, replicas.classes.size(), options_);
+    return replay(std::move(replicas), recording);
   }
 
  private:
@@ -353,7 +354,7 @@ Bracket bracket(const Scenario& scenario, const JobReplay& job, std::size_t size
   Bracket out{sample_of_replicas(scenario, job.data_routes(), size), {}};
   const auto end = [&](double share) {
     const std::vector<double> crowd = out.sample.crowded(share);
-    return seconds(job.replay({out.sample.classes, {}}, false, crowd).result.end);
+    return seconds(job.replay({out.sample.classes, {}}, Recording::none, crowd).result.end);
   };
   job.expect(static_cast<std::uint64_t>(kSampleReplays), out.sample.classes);
   const double alone = end(0), crowded = end(1);
@@ -368,7 +369,7 @@ StepReport report_of_sample(const Scenario& scenario, const StepOptions& options
   constexpr double kHalf = 0.5;
   const ReplicaSample& sample = bracket.sample;
   Replayed middle =
-      job.replay({sample.classes, {}}, records(job.plan(), sample.classes.size(), options),
+      job.replay({sample.classes, {}}, recording_of(job.plan(), sample.classes.size(), options),
                  sample.crowded(kHalf));
   for (std::size_t c = 0; c < sample.classes.size(); ++c) {
     middle.replicas.classes[c].copies = sample.stands_for[c];

@@ -67,7 +67,7 @@ Ends ends(bool step, bool trace, bool traffic, StepTime begin = {}) {
 
   const Site site{.links = &links, .nodes = {}};
   const Wiring wiring{hand.scenario, hand.plan, classes, site};
-  RunningStep training(hand.plan, classes, wiring, false);
+  RunningStep training(hand.plan, classes, wiring, Recording::none);
   if (step) engine.add(training);
   const Trace send = long_send();
   const TraceMatches matches = match(send);

@@ -55,14 +55,14 @@ struct HandPlan {
     }
   }
 
-  ReplayResult run(bool record = false) const {
+  ReplayResult run(Recording recording = Recording::none) const {
     std::vector<ReplicaClass> classes;
     for (int d = 0; d < plan.placement.data; ++d) classes.push_back({d, 1, {}});
     const Fabric fabric = own_fabric(scenario, plan);
     FlowNetwork network;
     FabricLinks links{fabric, network};
     const Wiring wiring{scenario, plan, classes, {.links = &links, .nodes = {}}};
-    return replay(plan, classes, wiring, record);
+    return replay(plan, classes, wiring, recording);
   }
 };
 

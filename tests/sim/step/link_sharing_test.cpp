@@ -129,7 +129,7 @@ TEST_CASE("inside layers: GPUs that exchange tokens wait for the slowest of thei
   FlowNetwork network;
   FabricLinks links{fabric, network};
   const Wiring wiring{hand.scenario, hand.plan, classes, {.links = &links, .nodes = {}}};
-  const ReplayResult result = replay(hand.plan, classes, wiring, false);
+  const ReplayResult result = replay(hand.plan, classes, wiring, Recording::none);
   const auto exchanged = [&](std::size_t replica) {
     return result.actors[replica].layer[static_cast<std::size_t>(Axis::expert)].ps;
   };
@@ -163,7 +163,7 @@ TEST_CASE("inside layers: GPUs of an NVLink domain that exchange tokens wait in 
     FlowNetwork network;
     FabricLinks links{fabric, network};
     const Wiring wiring{hand.scenario, hand.plan, classes, {.links = &links, .nodes = {}}};
-    return replay(hand.plan, classes, wiring, false);
+    return replay(hand.plan, classes, wiring, Recording::none);
   };
   for (ReplicaClass& c : classes) c.block = kNoBlock;
   CHECK(run().end.ps == (100 + 10) + (50 + 10));
@@ -192,7 +192,7 @@ TEST_CASE("data groups: a slow replica delays its own group first") {
     FlowNetwork network;
     FabricLinks links{fabric, network};
     const Wiring wiring{hand.scenario, hand.plan, classes, {.links = &links, .nodes = {}}};
-    return replay(hand.plan, classes, wiring, true);
+    return replay(hand.plan, classes, wiring, Recording::all);
   };
   const auto straggler = [](const ReplayResult& result, std::size_t replica) {
     return result.actors[replica].straggler.ps;
@@ -237,7 +237,7 @@ TEST_CASE("network: bytes that the flows of a step put on a NIC are carried by i
   FlowNetwork network;
   FabricLinks links{fabric, network};
   const Wiring wiring{hand.scenario, hand.plan, classes, {.links = &links, .nodes = {}}};
-  (void)replay(hand.plan, classes, wiring, false);
+  (void)replay(hand.plan, classes, wiring, Recording::none);
   // Stage 0 of both replicas sends 100 of messages and 400 of a ring; its ring also arrives there.
   // Stage 1 receives 100. Paces of messages and of the ring carry what runs over them.
   std::vector<double> nics;

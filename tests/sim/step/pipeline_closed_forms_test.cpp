@@ -104,7 +104,7 @@ TEST_CASE("pipelines: a message adds its latency and its bytes over the pace, on
   hand.plan.local_message_cost.latency = Seconds{7e-12};
   hand.plan.local_message_cost.payload_rate = BytesPerSecond{1e12};
   hand.plan.message = Bytes{50};
-  const ReplayResult result = hand.run(true);
+  const ReplayResult result = hand.run(Recording::all);
   CHECK(result.end.ps == 2 * (100 + 200) + 2 * (50 + 7));
   // The last rank waits for a message, and as its sends block also until its own has landed.
   CHECK(result.actors[1].message.ps == 57 + 57);

@@ -153,7 +153,7 @@ TEST_CASE("every schedule: each pass begins and ends as its twin says, and ranks
       CAPTURE(hand.plan.blocking_sends);
       const AskedAgain twin(drawn.cut, drawn.micro_batches, drawn.times, latency,
                             hand.plan.blocking_sends);
-      const ReplayResult result = hand.run(true);
+      const ReplayResult result = hand.run(Recording::all);
       std::size_t item = 0;
       std::uint64_t end = 0, others = 0;
       for (std::size_t r = 0; r < twin.spans.size(); ++r) {

@@ -48,7 +48,7 @@ Bubbles replayed_bubbles(Schedule schedule, int virtual_stages, int micro_batche
                          const PassTimes& times) {
   const test::HandPlan hand =
       pipeline_plan(schedule, virtual_stages, micro_batches, all_ranks(ranks, times));
-  const ReplayResult result = hand.run(true);
+  const ReplayResult result = hand.run(Recording::all);
   return {(result.end - result.actors[0].compute).ps, longest_idle(hand, result)};
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("1F1B, ZB-H1, ZB-H2: published bubble rates of four models") {
           pipeline_plan(schedule, 1, row.micro_batches, all_ranks(row.ranks, times));
       hand.plan.blocking_sends = false;
       hand.plan.local_message_cost.latency = Seconds{row.message * 1e-3};
-      const ReplayResult result = hand.run(true);
+      const ReplayResult result = hand.run(Recording::all);
       const StepTime work = result.actors[0].compute;
       const std::uint64_t idle = longest_idle(hand, result);
       return static_cast<double>(idle) / static_cast<double>(work.ps + idle);
@@ -204,7 +204,7 @@ TEST_CASE("pipelines: a pair waits for both inputs and sends both outputs at its
   cut.schedule = Schedule::fixed;
   cut.order = order;
   const test::HandPlan hand = pipeline_plan(cut, 2, {{{10}, {20}}, {{10}, {20}}});
-  const ReplayResult result = hand.run(true);
+  const ReplayResult result = hand.run(Recording::all);
   CHECK(result.items[1].start.ps == 10 + 10 + 20);  // F1 needs what B0 needs
   CHECK(result.items[6].start.ps == 40 + 10 + 20);  // and leaves when B0 is done
   CHECK(result.end.ps == 70 + 10 + 20 + 20);
@@ -236,7 +236,7 @@ TEST_CASE(
       CAPTURE(v);
       CAPTURE(m);
       const test::HandPlan hand = pipeline_plan(cut, m, times);
-      const ReplayResult result = hand.run(true);
+      const ReplayResult result = hand.run(Recording::all);
       std::uint64_t way = 0;
       const auto chunks = static_cast<std::uint64_t>(v);
       for (const PassTimes& t : times) way += chunks * (t.forward + t.backward - t.weight).ps;
