@@ -88,6 +88,7 @@ TimeUnit duration_unit(double seconds) {
 }
 
 std::string duration_text(double seconds) {
+  if (seconds == 0) return "0 s";
   const TimeUnit unit = duration_unit(seconds);
   return fmt::format("{} {}", significant(seconds / unit.seconds), unit.name);
 }

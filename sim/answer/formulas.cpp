@@ -31,6 +31,11 @@ constexpr std::string_view kRollout =
 constexpr std::string_view kServedBy =
     "requests input_tokens output_tokens gpus replicas=pools.0.replicas passes=pools.0.passes "
     "busy_s=pools.0.busy_s cache_tokens=pools.0.cache_tokens";
+// Of two pools the second one decodes.
+constexpr std::string_view kDecodedBy =
+    "requests input_tokens output_tokens gpus replicas=pools.1.replicas|pools.0.replicas "
+    "passes=pools.1.passes|pools.0.passes busy_s=pools.1.busy_s|pools.0.busy_s "
+    "cache_tokens=pools.1.cache_tokens|pools.0.cache_tokens";
 constexpr std::string_view kFirstToken =
     "over served requests, first token less arrival: the wait for a place in a replica's passes "
     "and "
@@ -408,7 +413,7 @@ constexpr std::array kFormulas{
     Formula{"span_s", "v", false,
             "last token less first arrival: the load's own length, and the time in which its last "
             "answers are worked off",
-            kServedBy},
+            kDecodedBy},
     Formula{"input_tokens", "v", false,
             "sum over the served requests of lengths that the trace has, or that the load's law "
             "drew",
@@ -419,8 +424,8 @@ constexpr std::array kFormulas{
             "served"},
     Formula{"ttft_mean_s", "v", false, kFirstToken, kServedBy},
     Formula{"ttft_p99_s", "v", false, kFirstToken, kServedBy},
-    Formula{"tpot_mean_s", "v", false, kPerToken, kServedBy},
-    Formula{"tpot_p99_s", "v", false, kPerToken, kServedBy},
+    Formula{"tpot_mean_s", "v", false, kPerToken, kDecodedBy},
+    Formula{"tpot_p99_s", "v", false, kPerToken, kDecodedBy},
     Formula{"output_tokens_per_s", "v", true, "output_tokens / span_s", "output_tokens span_s"},
     Formula{"output_tokens_per_s_per_gpu", "v", true, "output_tokens / span_s / gpus",
             "output_tokens span_s gpus"},
@@ -603,7 +608,8 @@ const Formula* formula_at(AnswerKind kind, std::string_view path) {
   return formula_at(path_formulas(), letter_of(kind), path);
 }
 
-std::vector<FormulaInput> inputs_of(const Formula& formula, std::string_view path) {
+std::vector<FormulaInput> inputs_of(const Formula& formula, std::string_view path,
+                                    const std::function<bool(std::string_view)>& has) {
   std::vector<FormulaInput> out;
   std::string_view rest = formula.inputs;
   while (!rest.empty()) {
@@ -612,7 +618,11 @@ std::vector<FormulaInput> inputs_of(const Formula& formula, std::string_view pat
     rest.remove_prefix(std::min(blank + 1, rest.size()));
     const std::size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
-    const std::string_view of = equals == std::string_view::npos ? word : word.substr(equals + 1);
+    std::string_view of = equals == std::string_view::npos ? word : word.substr(equals + 1);
+    for (std::size_t bar = of.find('|'); bar != std::string_view::npos; bar = of.find('|')) {
+      const std::string first = path_from(path, of.substr(0, bar));
+      of = has && has(first) ? of.substr(0, bar) : of.substr(bar + 1);
+    }
     out.push_back(
         {.name = std::string(name.substr(std::min(name.find_first_not_of('.'), name.size()))),
          .path = path_from(path, of)});

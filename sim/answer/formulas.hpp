@@ -34,7 +34,8 @@ struct Formula {
   std::string_view text;  ///< "tokens_per_step / step_s"
   /// "peak=hardware.peak_flops_per_gpu gpus": a name stands for the member of that path, which is
   /// its own where there is no '='. A path that begins with a dot is beside the number's own, with
-  /// two beside the member around it.
+  /// two beside the member around it. Of several with a '|' in between it is the first that the
+  /// answer has: "passes=pools.1.passes|pools.0.passes".
   std::string_view inputs;
   WithStepTime moves = WithStepTime::unmoved;
   std::string_view about = {};  ///< what the number is; of answers whose members have no rows
@@ -53,8 +54,10 @@ const Formula* formula_at(AnswerKind kind, std::string_view path);
 /// formula_at() over the rows `among`; `kind`: the letter of the answer's kind.
 const Formula* formula_at(std::span<const Formula> among, char kind, std::string_view path);
 
-/// `path`: of the number, for inputs that are beside it.
-std::vector<FormulaInput> inputs_of(const Formula& formula, std::string_view path = {});
+/// `path`: of the number, for inputs that are beside it. `has`: whether the answer has a number at
+/// a path; without it the last of several paths is taken.
+std::vector<FormulaInput> inputs_of(const Formula& formula, std::string_view path = {},
+                                    const std::function<bool(std::string_view)>& has = {});
 
 /// The value of an expression of + - * / and parentheses over names, whose values `value_of` gives;
 /// nothing where one has none. Requires an expression of that form.

@@ -336,7 +336,7 @@ constexpr std::array kPathFormulas{
     Formula{"itl_s", "v", false,
             "of all gaps between two tokens of an answer: the pass in between, with the prompts of "
             "others that were in it",
-            "served output_tokens passes=pools.0.passes"},
+            "served output_tokens passes=pools.1.passes|pools.0.passes"},
     Formula{
         "e2e_s", "v", false,
         "of the served requests, last token less arrival: time to the first token, and time per "

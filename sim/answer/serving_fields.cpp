@@ -348,13 +348,13 @@ void add_serving_transfers(FieldTable<Serving>& out) {
 
 void add_serving_times(FieldTable<Serving>& out) {
   out.add("ttft_mean_s", Better::less,
-          "Mean time to the first token; null where nothing was served.",
+          "Mean time to the first token, of requests that were served.",
           [](const Serving& a) { return of_spread(a.report.figures.ttft_s, &ServingSpread::mean); })
       .add("ttft_p99_s", Better::less, "99 of 100 first tokens come no later.",
            [](const Serving& a) { return of_spread(a.report.figures.ttft_s, &ServingSpread::p99); })
       .add(
           "tpot_mean_s", Better::less,
-          "Mean time per token behind the first; null where there is none.",
+          "Mean time per token behind the first, of requests that were served.",
           [](const Serving& a) { return of_spread(a.report.figures.tpot_s, &ServingSpread::mean); })
       .add("tpot_p99_s", Better::less, "99 of 100 requests see no longer.", [](const Serving& a) {
         return of_spread(a.report.figures.tpot_s, &ServingSpread::p99);

@@ -72,6 +72,7 @@ struct EventOutcome {
 
 struct CongestionReport {
   std::string title, about;
+  std::string file{};  ///< the scenario's, with its path; empty: of no file
   std::string fabric;  ///< "rail_optimised, ecmp, 64 nodes x 8 NICs of 50 GB/s"
   double end_s = 0;
   double bin_s = 0;  ///< width of a bin of LinkCongestion::utilisation

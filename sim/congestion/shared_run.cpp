@@ -196,6 +196,7 @@ SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions
   SharedResult result{.congestion = run.report(options.limits, alone), .jobs = {}};
   CongestionReport& report = result.congestion;
   report.title = std::filesystem::path(scenario.file).filename();
+  report.file = scenario.file;
   report.about = scenario.about;
   const NicPorts ports = nic_ports(scenario.cluster.node);
   report.fabric = fmt::format(

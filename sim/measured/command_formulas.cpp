@@ -29,8 +29,8 @@ constexpr std::string_view kPointOfPlan =
 
 constexpr std::string_view kReplayed = "ranks trace_nodes";
 constexpr std::string_view kPartOfRank =
-    "the mean over ranks of this part of a rank's time, from the step's beginning to the rank's "
-    "end; rank_times has each rank's";
+    "the mean over ranks of this part of a rank's time, from the rank's beginning to the "
+    "end of the step; rank_times has each rank's";
 constexpr std::string_view kOnOtherCard =
     "the recorded duration of each kernel: up to the shortest kernel of its kind changed as those "
     "of the two cards are, above it as the rates that large kernels reach on them; summed, and "
@@ -293,6 +293,8 @@ constexpr std::array kCommandFormulas{
             "Mean over ranks: waiting for other ranks."},
     Formula{"mean_idle_s", "y", false, kPartOfRank, "step_s ranks", kStill,
             "Mean over ranks: nothing runs, or the host does."},
+    Formula{"mean_after_end_s", "y", false, kPartOfRank, "step_s ranks", kStill,
+            "Mean over ranks: from the rank's own end to the end of the step."},
     Formula{"messages", "y", false, "counted in the trace", kReplayed, kStill,
             "Messages between two ranks."},
     Formula{"messages_s", "y", false, "time that each message moves, at its share of the links",
@@ -314,7 +316,8 @@ constexpr std::array kCommandFormulas{
             "Collectives of one kind and size."},
     Formula{"rank_times", "y", false,
             "each instant of the rank in one part: its kernels run, communication that nothing "
-            "covers moves, it waits for other ranks, or nothing runs",
+            "covers moves, it waits for other ranks, nothing runs, or it has "
+            "ended and the step has not",
             "step_s", kStill, "Where a rank's time went."},
 };
 

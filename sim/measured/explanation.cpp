@@ -495,7 +495,8 @@ FieldExplanation explain_field(const std::string& file, const ExplainedAnswer& a
                        .why = {},
                        .assumptions = {},
                        .nearest = {}};
-  for (const FormulaInput& input : inputs_of(formula, field)) {
+  const auto has = [&](std::string_view path) { return answer.number(path).has_value(); };
+  for (const FormulaInput& input : inputs_of(formula, field, has)) {
     out.inputs.push_back({.name = input.name,
                           .path = input.path,
                           .unit = std::string(unit_at(input.path)),

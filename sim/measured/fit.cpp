@@ -100,6 +100,11 @@ Eigen::VectorXd improved(const Linearised& at, const std::vector<FitParameter>& 
   return next;
 }
 
+double three_digits(double value) {
+  const double scale = std::pow(10.0, 2 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
 std::vector<const FitRow*> pointers_to(const std::vector<FitRow>& rows) {
   std::vector<const FitRow*> out;
   out.reserve(rows.size());
@@ -147,7 +152,9 @@ void fit(const std::vector<FitRow>& rows, std::vector<FitParameter>& parameters)
   }
   for (std::size_t j = 0; j < parameters.size(); ++j) {
     FitParameter& p = parameters[j];
-    p.value = p.prior * std::exp(x[static_cast<Eigen::Index>(j)]);
+    // As presets hold it, so that what rows miss by is what a prediction with the presets misses
+    // by.
+    p.value = three_digits(p.prior * std::exp(x[static_cast<Eigen::Index>(j)]));
     p.rows = 0;
     for (const FitRow* row : used) {
       Scenario s = row->scenario;

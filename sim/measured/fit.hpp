@@ -23,7 +23,7 @@ struct FitParameter {
   double prior = 1;
   double spread = 0.1;  ///< relative
   double min = 0, max = 1;
-  double value = 1;      ///< the fit's answer
+  double value = 1;      ///< the fit's answer, to three digits
   std::size_t rows = 0;  ///< that depend on it
 };
 
@@ -53,7 +53,8 @@ std::vector<double> fit_errors(const std::vector<FitRow>& rows,
                                const std::vector<FitParameter>& parameters);
 
 /// Levenberg-Marquardt on log(predicted / measured) with Huber weights (rows beyond 10 % count
-/// less) and the priors as further residuals; starts from the values. Deterministic.
+/// less) and the priors as further residuals; starts from the values, and leaves them rounded to
+/// the three digits that presets hold. Deterministic.
 void fit(const std::vector<FitRow>& rows, std::vector<FitParameter>& parameters);
 
 /// Constants that stopped at a bound: more than their priors' plausible range explains.

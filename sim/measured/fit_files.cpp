@@ -1,4 +1,3 @@
-#include <cmath>
 #include <fmt/format.h>
 #include <map>
 
@@ -41,11 +40,6 @@ std::vector<std::string> keys_of(const Json& preset, const std::string& path) {
   }
   keys.push_back(rest);
   return keys;
-}
-
-double three_digits(double value) {
-  const double scale = std::pow(10.0, 2 - std::floor(std::log10(std::abs(value))));
-  return std::round(value * scale) / scale;
 }
 
 std::vector<FitParameter> parameters_of(const JsonCursor& root) {
@@ -100,8 +94,7 @@ void write_fit(const std::vector<FitParameter>& parameters, const PresetStore& p
     if (preset.is_null()) preset = Json::parse(read_text_file(path));
     Json* at = &preset;
     for (const std::string& key : keys_of(preset, p.path)) at = &(*at)[key];
-    *at = Json{{"value", three_digits(p.value)},
-               {"source", fmt::format("{} ({} rows)", kSource, p.rows)}};
+    *at = Json{{"value", p.value}, {"source", fmt::format("{} ({} rows)", kSource, p.rows)}};
   }
   for (const FitParameter& p : parameters) {
     if (p.kind == "stacks") files.at(presets.path(p.kind, p.preset)).erase(kAtBounds);

@@ -50,10 +50,10 @@ Residual residual_of(const FitRow& row, double fitted_error) {
 }
 
 void add_default_stack(ResidualTable& residuals, std::vector<ReferenceRow> reference,
-                       const PresetStore& presets, const std::vector<FitParameter>& fitted) {
+                       const PresetStore& presets, const std::vector<FitParameter>& constants) {
   for (ReferenceRow& row : reference) row.unnamed = true;
   const std::vector<FitRow> rows = fit_rows(reference, presets);
-  const std::vector<double> errors = fit_errors(rows, fitted);
+  const std::vector<double> errors = fit_errors(rows, constants);
   std::map<std::string_view, double> by_id;
   for (std::size_t i = 0; i < rows.size(); ++i) by_id[rows[i].id] = std::log1p(errors[i]);
   for (Residual& r : residuals) {

@@ -13,12 +13,14 @@
 
 namespace lockstep {
 
-/// A row and what it missed with the fitted constants; what it misses with others is not known yet.
+/// A row and what it missed with the constants that presets hold; what it misses with others is not
+/// known yet.
 Residual residual_of(const FitRow& row, double fitted_error);
 
-/// Predicts the rows with the neutral stack, as where nobody says what ran.
+/// Predicts the rows with the neutral stack, as where nobody says what ran, and with `constants` in
+/// place of those that the presets hold.
 void add_default_stack(ResidualTable& residuals, std::vector<ReferenceRow> reference,
-                       const PresetStore& presets, const std::vector<FitParameter>& fitted);
+                       const PresetStore& presets, const std::vector<FitParameter>& constants);
 
 /// Predicts the rows with their software composed from what it does. `without` has, by vendor, the
 /// constants that were fitted without it; the level common to all software is that of the others.

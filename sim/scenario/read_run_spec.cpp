@@ -127,9 +127,10 @@ void read_tiers(const JsonCursor& from, const PresetStore& presets, RunSpec& out
     out.checkpoints.push_back(read_checkpoint(tier, presets));
     if (tier.find("storage_share")) return;
     out.assumptions.push_back(fmt::format(
-        "{}.storage_share: an advised interval writes at most {:g} % of what the storage sustains "
-        "(not given)",
-        place, 100 * out.checkpoints.back().storage_share));
+        "{}.storage_share: an advised interval writes at most {:g} % of what {} (not given)", place,
+        100 * out.checkpoints.back().storage_share,
+        out.checkpoints.back().target == CheckpointTarget::peers ? "the nodes' NICs sustain"
+                                                                 : "the storage sustains"));
   };
   if (!from.is_array()) return add(from, "run.checkpoint");
   int number = 0;

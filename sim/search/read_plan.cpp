@@ -41,11 +41,11 @@ std::string law_words(const ScalingLaw& law, double parameters, double tokens) {
   const Flops compute = training_compute(parameters, tokens);
   const ComputeOptimum best = optimum_of(law, compute);
   return fmt::format(
-      "By {} ({}) the {:.2g} FLOP of this training would go furthest with {} B weights and "
+      "By {} ({}) the {} EFLOP of this training would go furthest with {} B weights and "
       "{} T tokens: a loss of {:.3f} against {:.3f}.",
-      law.name, law.source, compute.base_units(), plain_number(best.parameters * 1e-9, 3),
-      plain_number(best.tokens * 1e-12, 3), expected_loss(law, best.parameters, best.tokens),
-      expected_loss(law, parameters, tokens));
+      law.name, law.source, compact(compute.base_units() * 1e-18),
+      plain_number(best.parameters * 1e-9, 3), plain_number(best.tokens * 1e-12, 3),
+      expected_loss(law, best.parameters, best.tokens), expected_loss(law, parameters, tokens));
 }
 
 /// Tokens as given, as a budget of compute pays for, or as a law finds best for the model.

@@ -94,7 +94,7 @@ std::optional<ServingInterval> interval_of(const ServingSpec& spec, const Servin
       .tpot_high_s = at->tpot_high * f.tpot_s.mean,
       .ttft_low_s = at->ttft_low * f.ttft_s.mean,
       .ttft_high_s = at->ttft_high * f.ttft_s.mean,
-      .basis = fmt::format("models of kind {}, sources that nobody has seen: {} measured rows",
+      .basis = fmt::format("models of kind {}, each source predicted without it: {} measured rows",
                            kind, grouped(static_cast<double>(at->rows)))};
 }
 

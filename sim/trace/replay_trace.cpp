@@ -71,10 +71,13 @@ class RunningTrace::State {
     for (std::uint32_t rank = 0; rank < clocks.size(); ++rank) {
       out.end = std::max(out.end, clocks[rank].ended - nodes_.begun() - begin_of(rank));
     }
-    for (const RunningNodes::RankClock& clock : clocks) {
+    for (std::uint32_t rank = 0; rank < clocks.size(); ++rank) {
+      const RunningNodes::RankClock& clock = clocks[rank];
       TraceRankTimes& times = out.ranks.emplace_back(clock.times);
-      assert(times.total() <= out.end && "a rank does nothing before its beginning");
-      times.idle += out.end - times.total();
+      const StepTime own = std::max(clock.ended, clock.since) - nodes_.begun() - begin_of(rank);
+      assert(times.total() <= own && own <= out.end && "a rank does nothing before its beginning");
+      times.idle += own - times.total();
+      times.after_end = out.end - own;
     }
     out.messages = messages_.count();
     out.messages_moving = to_seconds(messages_.time());

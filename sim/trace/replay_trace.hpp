@@ -28,14 +28,17 @@ struct TraceReplayOptions {
   bool record_times = false;                     ///< fill TraceReplay::starts and ends
 };
 
-/// Where a rank's time went, from its beginning on. The four add up to the step, tick for tick.
+/// Where a rank's time went, from its beginning on. The five add up to the step, tick for tick.
 struct TraceRankTimes {
   StepTime compute;        ///< at least one kernel or copy runs
   StepTime communication;  ///< none runs, but bytes of the rank are on their way
   StepTime waiting;        ///< neither, but it has come to a collective or receive, and others have
                            ///< not
-  StepTime idle;           ///< none of these: the host, and the end
-  [[nodiscard]] StepTime total() const { return compute + communication + waiting + idle; }
+  StepTime idle;           ///< none of these before its own end: the host
+  StepTime after_end;      ///< from its own end to the step's
+  [[nodiscard]] StepTime total() const {
+    return compute + communication + waiting + idle + after_end;
+  }
 };
 
 /// Calls of one operation and size, over all groups of a size.

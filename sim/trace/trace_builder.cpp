@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/trace/copy_rank.hpp"
 
 namespace lockstep {
@@ -158,20 +159,21 @@ class Joiner {
       trace_.repaired.push_back(
           fmt::format("{} dependencies that the files do not have: nodes of one stream run in the "
                       "order in which they started",
-                      repaired_));
+                      grouped(static_cast<double>(repaired_))));
     }
     add_links();
     if (dropped_ > 0) {
       trace_.repaired.push_back(fmt::format(
           "{} left out on nodes that the files lack; the first is {}",
-          dropped_ == 1 ? std::string("1 dependency") : fmt::format("{} dependencies", dropped_),
+          dropped_ == 1 ? std::string("1 dependency")
+                        : fmt::format("{} dependencies", grouped(static_cast<double>(dropped_))),
           first_dropped_));
     }
     if (unknown_.calls > 0) {
       trace_.repaired.push_back(fmt::format(
           "{} of communication at the recorded length, waits for other ranks in it: {:.4g} ms "
           "of each rank on average; the first is {}",
-          unknown_.calls == 1 ? std::string("1 kernel") : fmt::format("{} kernels", unknown_.calls),
+          counted(static_cast<double>(unknown_.calls), "kernel"),
           to_seconds(unknown_.time).base_units() * 1e3 / trace_.ranks, unknown_.first));
     }
     return std::move(trace_);
@@ -197,17 +199,19 @@ class Joiner {
     if (links_.unlinked > 0) {
       trace_.repaired.push_back(
           fmt::format("{} of {} kernels without an operator: they keep their recorded times",
-                      links_.unlinked, links_.kernels));
+                      grouped(static_cast<double>(links_.unlinked)),
+                      grouped(static_cast<double>(links_.kernels))));
     }
     if (links_.missing > 0) {
       trace_.repaired.push_back(
           fmt::format("{} products and collectives without a kernel, which are left out; the first "
                       "is {}",
-                      links_.missing, links_.first_missing));
+                      grouped(static_cast<double>(links_.missing)), links_.first_missing));
     }
     if (links_.contradicted > 0) {
-      trace_.repaired.push_back(fmt::format(
-          "{} dependencies left out that the recorded times contradict", links_.contradicted));
+      trace_.repaired.push_back(
+          fmt::format("{} dependencies left out that the recorded times contradict",
+                      grouped(static_cast<double>(links_.contradicted))));
     }
   }
 

@@ -52,6 +52,7 @@ CongestionReport TrafficCongestion::report(const TrafficReport& totals,
   const TrafficScenario& scenario = simulation_.plan().scenario();
   CongestionReport out = recorder_.report(simulation_.last_end(), limits);
   out.title = std::filesystem::path(scenario.file).filename();
+  out.file = scenario.file;
   out.about = scenario.about;
   out.fabric = fabric_text(scenario, simulation_.network().fabric());
   out.notes = totals.notes;

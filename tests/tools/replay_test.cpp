@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/text_file.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tests/sim/trace/pytorch/recorded_pair.hpp"
 #include "tests/support/near.hpp"
@@ -49,7 +50,7 @@ TEST_CASE("lockstep replay: what run exports as Chakra takes the same time again
   // Half a per cent: trace_of_step_test.cpp says what may differ.
   CHECK(replay["step_s"].get<double>() == test::near(run["step_s"].get<double>()).epsilon(0.005));
   double parts = 0;
-  for (const char* part : {"compute", "exposed_communication", "waiting", "idle"}) {
+  for (const char* part : {"compute", "exposed_communication", "waiting", "idle", "after_end"}) {
     parts += replay[std::string("mean_") + part + "_s"].get<double>();
   }
   CHECK(parts == test::near(replay["step_s"].get<double>()));
@@ -218,8 +219,16 @@ TEST_CASE("lockstep replay: a replay that differs from the recording says so and
   CHECK(kept.out.find("21.0 ms; the replay takes +0.0 %") != std::string::npos);
   CHECK(kept.out.find("repaired: 2 kernels of communication at the recorded length") !=
         std::string::npos);
-  CHECK(ran.out.find("repaired: 1 of 2 ranks were recorded; the other is a copy of the nearest one "
-                     "that was, rank") != std::string::npos);
+  const std::string repaired =
+      "repaired: 1 of 2 ranks were recorded; the other is a copy of the nearest one that was, rank";
+  CHECK(ran.out.find(repaired) != std::string::npos);
+  // The page says both too.
+  const std::string page = folder.path() + "/replay.html";
+  REQUIRE(replayed_on(file, {"--node", "dgx_h100", "--report", page}).exit == Exit::ok);
+  const std::string html = read_text_file(page);
+  CHECK(html.find("The replay differs from the recording: communication costs what it does on this "
+                  "cluster") != std::string::npos);
+  CHECK(html.find(repaired) != std::string::npos);
 }
 
 TEST_CASE("lockstep replay: --as-recorded needs calls with a recorded length") {

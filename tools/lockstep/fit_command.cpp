@@ -29,9 +29,9 @@ constexpr std::array kFitOptions{
                "constants carry over.",
                "--leave-out"},
     OptionSpec{"residuals", 0, "FILE", false,
-               "With --leave-out: write what each row's prediction misses by, with its source in "
-               "the fit and without. The project's models/presets/accuracy/published.json, from "
-               "which intervals of predictions come, is made so.",
+               "With --leave-out: write what each row's prediction misses by with the presets, and "
+               "with its source left out of the fit. The project's models/presets/accuracy/"
+               "published.json, from which intervals of predictions come, is made so.",
                "--residuals models/presets/accuracy/published.json", PathUse::writes},
     OptionSpec{"write", 0, "", false,
                "Write the fitted constants into the preset files that hold them.", "--write"},
@@ -82,15 +82,15 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
   collect(fit_errors(rows, priors), &SourceErrors::prior);
   std::vector<FitParameter> fitted = priors;
   fit(rows, fitted);
-  const std::vector<double> fitted_errors = fit_errors(rows, fitted);
-  collect(fitted_errors, &SourceErrors::fitted);
+  collect(fit_errors(rows, fitted), &SourceErrors::fitted);
   std::string composed;
   const TextStyle style = output_style(options, console);
   if (options.has("leave-out")) {
+    const auto held = options.has("write") ? fitted : decltype(fitted){};  // none: the presets'
+    const std::vector<double> held_errors = fit_errors(rows, held);
     ResidualTable residuals;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      residuals.push_back(residual_of(rows[i], fitted_errors[i]));
-    }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      residuals.push_back(residual_of(rows[i], held_errors[i]));
     std::vector<std::string> names;
     names.reserve(sources.size());
     for (const auto& [source, errors] : sources) names.push_back(source);
@@ -108,7 +108,7 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
         if (rows[i].vendor == names[n]) residuals[i].vendor_left_out = std::log1p(errors[i]);
       }
     }
-    add_default_stack(residuals, reference, presets, fitted);
+    add_default_stack(residuals, reference, presets, held);
     std::map<std::string, std::vector<FitParameter>> by_vendor;
     for (std::size_t n = 0; n < names.size(); ++n) {
       const bool is_vendor =

@@ -130,10 +130,11 @@ class KinetoReader {
     const auto& ranged = recording_.ranged_calls[call];
     if (ranged && !by_range_) {
       by_range_ = true;
-      out_.notes.push_back(fmt::format(
-          "what kernels of NCCL call is taken from the ranges around their launches, among all {} "
-          "ranks: the recording does not say among whom",
-          out_.world));
+      out_.notes.push_back(
+          fmt::format("which collectives NCCL's kernels run is taken from the ranges around their "
+                      "launches; the "
+                      "recording does not say among which ranks, so all {} take part",
+                      out_.world));
     }
     add_call(kernel, ranged ? *ranged : recording_.calls[call], out_);
   }

@@ -133,6 +133,22 @@ TEST_CASE("replay_trace: where ranks begin apart, the step is the longest that o
   }
 }
 
+TEST_CASE("replay_trace: what is left of the step after a rank's own end is not time of the host") {
+  // The first computes for 7 us, of which 2 are the host's; the second for 4 us and has ended.
+  RankTrace first = trace_rank(0), second = trace_rank(1);
+  add_compute(first, 1, 5000, 0);
+  add_compute(first, 2, 2000, TraceNode::kNoStream, {1});
+  first.nodes.back().kind = TraceNodeKind::host;
+  add_compute(second, 1, 4000, 0);
+  const TraceReplay replay = replayed({first, second}, trace_cluster());
+  REQUIRE(replay.end == StepTime{7000 * kNano});
+  CHECK(replay.ranks[0].idle == StepTime{2000 * kNano});
+  CHECK(replay.ranks[0].after_end == StepTime{});
+  CHECK(replay.ranks[1].idle == StepTime{});
+  CHECK(replay.ranks[1].after_end == StepTime{3000 * kNano});
+  CHECK(replay.ranks[1].total() == replay.end);
+}
+
 TEST_CASE("replay_trace: a message takes what the model of send and receive says, near and far") {
   const Bytes size{1e6};
   const std::string near =

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/text_file.hpp"
 #include "sim/search/compare/differences.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -103,6 +104,11 @@ TEST_CASE("compare: what a step's time is made of, difference by difference") {
   const test::Ran table = lockstep_with({"compare", small, other});
   CHECK(table.out.find("cluster.node: dgx_h100 -> dgx_a100_80gb") != std::string::npos);
   CHECK(table.out.find("  + parallelism.data: 8 -> 4\n") != std::string::npos);
+  const std::string page = folder.path() + "/compared.html";
+  REQUIRE(lockstep_with({"compare", small, other, "--report", page}).exit == Exit::ok);
+  const std::string html = read_text_file(page);
+  CHECK(html.find("<h1>llama2_7b in two scenarios</h1>") != std::string::npos);
+  CHECK(html.find("other.json against small.json.") != std::string::npos);
   CHECK(lockstep_with({"compare", small, small}).out.find("They say the same.") !=
         std::string::npos);
   CHECK(lockstep_with({"compare", small, other, "--format", "csv"})

@@ -188,6 +188,32 @@ TEST_CASE("formula_at: the longest pattern that fits, words alone for members ar
   CHECK(inputs[0].path == "a.0.c.e");
   CHECK(inputs[1].path == "a.0.f");
   CHECK(inputs[2].path == "g");
+  // The first of several that there is, else the last.
+  constexpr Formula kEither{"a", "x", false, "words", "b=c.1.b|c.0.b g"};
+  const auto first_path = [&](const char* there) {
+    const auto has = [&](std::string_view path) { return path == there; };
+    return inputs_of(kEither, "a", has).front().path;
+  };
+  CHECK(first_path("c.1.b") == "c.1.b");
+  CHECK(first_path("c.0.b") == "c.0.b");
+  CHECK(inputs_of(kEither).front().path == "c.0.b");
+}
+
+TEST_CASE("lockstep explain: behind the time per token stands the pool that decodes") {
+  const auto paths_of = [](const std::string& scenario, const char* field) {
+    const Ran ran = lockstep_with({"explain", LOCKSTEP_SOURCE_DIR "/scenarios/serving/" + scenario,
+                                   field, "--set", "serving.load.requests=50", "--format", "json"});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    const Json explained = Json::parse(ran.out);
+    std::set<std::string> out;
+    for (const Json& input : explained["inputs"]) out.insert(input["path"]);
+    return out;
+  };
+  const std::string two = "llama3-70b-h100-a100-pools.json";
+  CHECK(paths_of(two, "tpot_mean_s").contains("pools.1.busy_s"));
+  CHECK_FALSE(paths_of(two, "tpot_mean_s").contains("pools.0.busy_s"));
+  CHECK(paths_of(two, "ttft_mean_s").contains("pools.0.busy_s"));
+  CHECK(paths_of("llama3-70b-h100-chat.json", "tpot_mean_s").contains("pools.0.busy_s"));
 }
 
 TEST_CASE("formulas: an expression without one of its values has none") {

@@ -374,6 +374,9 @@ TEST_CASE("lockstep sweep: the best have the interval of what they are best by, 
   const std::string html = read_text_file(page);
   CHECK(html.find("(90\u00a0% interval ") != std::string::npos);
   CHECK(html.find("MFU of the best") != std::string::npos);
+  CHECK(html.find("coloured by MFU; the thickest") != std::string::npos);
+  CHECK(html.find("\"visualMap\"") != std::string::npos);
+  CHECK(html.find("follows: 32 / tensor") != std::string::npos);
 }
 
 TEST_CASE("lockstep sweep: a page names all points that are printed as the best one is") {
@@ -390,10 +393,27 @@ TEST_CASE("lockstep sweep: a page names all points that are printed as the best 
     REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
     return read_text_file(page);
   };
-  CHECK(headline("mfu").find(" (as printed, also of points ") != std::string::npos);
+  const std::string mfu = headline("mfu");
+  CHECK(mfu.find(" (as printed, also of points ") != std::string::npos);
+  CHECK(mfu.find("<h1>MFU over sequences a micro batch and ") != std::string::npos);
   const std::string price = headline("price_usd");
   CHECK(price.find(", at point\u00a0") != std::string::npos);
   CHECK(price.find("as printed, also") == std::string::npos);
+}
+
+TEST_CASE("lockstep sweep: a page's title has what varies, and its inputs which points there are") {
+  const SweepFolder of;
+  const std::string file = of.folder.write("one.json", R"({
+    "scenario": "step.json", "constraints": ["micro * 2 < 8"], "axes": [
+      {"at": "/batch/micro", "name": "micro", "values": [1, 2, 4]},
+      {"at": "/price/usd_per_gpu_hour", "values": [3]}]})");
+  const std::string page = of.folder.path() + "/one.html";
+  const Ran ran = lockstep_with({"sweep", file, "-o", of.db("one"), "--report", page});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const std::string html = read_text_file(page);
+  CHECK(html.find("over sequences a micro batch</h1>") != std::string::npos);
+  CHECK(html.find("Only points where") != std::string::npos);
+  CHECK(html.find("micro * 2 &lt; 8") != std::string::npos);
 }
 
 TEST_CASE("lockstep sweep: the README's queries find something in its example's results") {

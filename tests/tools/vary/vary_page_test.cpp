@@ -105,6 +105,16 @@ TEST_CASE("what-if page: a line joins amounts, and no names") {
   CHECK_FALSE(joins("true", "false"));
 }
 
+TEST_CASE("what-if page: a line over two keys says which key its value is of") {
+  if (!draws_charts()) return;
+  const nlohmann::ordered_json fast{{"step_s", 1.0}}, slow{{"step_s", 2.0}};
+  const std::string page = vary_page(
+      {.file = "s.json",
+       .axes = {{"cluster.nodes", {"1", "2"}}, {"batch.micro", {"4"}}},
+       .points = {{.values = {"1", "4"}, .answer = slow}, {.values = {"2", "4"}, .answer = fast}}});
+  CHECK(page.find(R"("name":"micro 4")") != std::string::npos);
+}
+
 TEST_CASE("what-if page: what is about different sizes has no best, other numbers name theirs") {
   if (!draws_charts()) return;
   const auto page_of = [](const nlohmann::ordered_json& one, const nlohmann::ordered_json& two) {

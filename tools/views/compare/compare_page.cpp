@@ -187,6 +187,20 @@ PageTable change_rows(const Comparison& c, const MetricWords& how) {
   return table;
 }
 
+/// "llama3_70b"; empty where the scenario says none, or only its numbers.
+std::string model_of(const WrittenScenario& written) {
+  if (!written || !written->contains("model")) return {};
+  const nlohmann::ordered_json& model = written->at("model");
+  return model.is_string() ? model.get<std::string>() : std::string();
+}
+
+/// What is compared: the models, or the one model of both; else the names of the files.
+std::string title_of_comparison(const Comparison& c, const std::string& files) {
+  const std::string first = model_of(c.a_written), second = model_of(c.b_written);
+  if (first.empty() || second.empty()) return files;
+  return first == second ? first + " in two scenarios" : second + " against " + first;
+}
+
 /// The inputs are those of the first scenario; the table of differences has the second's.
 AnswerBasis comparison_basis(const Comparison& c, const PresetStore* presets) {
   AnswerBasis basis{.title = "What was compared",
@@ -209,7 +223,9 @@ std::string compare_page(const Comparison& c, const PresetStore* presets) {
   const auto name_of_file = [](const std::string& file) {
     return std::filesystem::path(file).filename().string();
   };
-  Page page("Comparison", fmt::format("{} against {}", name_of_file(c.b), name_of_file(c.a)));
+  const std::string files = fmt::format("{} against {}", name_of_file(c.b), name_of_file(c.a));
+  Page page("Comparison", title_of_comparison(c, files));
+  page.about(files + ".");
   double largest = std::max(std::abs(c.from), std::abs(c.to));
   for (const ComparedChange& change : c.changes)
     largest = std::max(largest, std::abs(change.value));

@@ -106,7 +106,7 @@ std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
   if (!answer.spec.any_priced()) return {};
   const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);
   std::vector<TextTable::Column> columns{
-      {"money, expected", Align::left}, {"capital to be spent"}, {"written off"}, {"running"}};
+      {"money, at medians", Align::left}, {"capital to be spent"}, {"written off"}, {"running"}};
   const bool charged = std::ranges::any_of(
       answer.report.results, [](const PlanResult& r) { return r.expected.demand_usd > 0; });
   if (charged) columns.push_back({"of it, highest hours"});
@@ -134,7 +134,7 @@ std::string prices_table(const PlanAnswer& answer, const TextStyle& style) {
   constexpr std::array kPrices{std::pair{"a node", &PlanOutcome::usd_per_node},
                                std::pair{"a GPU-hour", &PlanOutcome::usd_per_gpu_hour},
                                std::pair{"a kWh", &PlanOutcome::usd_per_kwh}};
-  std::vector<TextTable::Column> columns{{"price, expected", Align::left}};
+  std::vector<TextTable::Column> columns{{"price, at medians", Align::left}};
   std::vector<double PlanOutcome::*> shown;
   for (const auto& [title, usd] : kPrices) {
     if (std::ranges::none_of(prices, [&](const PlanPrice& of) { return of.of->*usd > 0; }))

@@ -1,5 +1,6 @@
 #include "tools/views/queue/followed_job.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <string>
@@ -32,6 +33,7 @@ std::string fate_text(const Followed& f) {
   std::string out = fmt::format("{} on {}, submitted at {}", duration_text(in_seconds(job.runs)),
                                 counted(job.gpus, "GPU"), when_text(job.submit));
   out += of.start < 0 ? std::string(", not started") : ", started at " + when_text(of.start);
+  out += again_words(f, when_text);
   if (of.rented) out += ", in the end on rented nodes";
   if (of.end >= 0) out += ", ended at " + when_text(of.end);
   if (f.held_beyond_work() > 0) {
@@ -85,6 +87,19 @@ std::string spans_table(const Followed& f, const TextStyle& style) {
 }
 
 }  // namespace
+
+std::string again_words(const Followed& f, std::string (*when)(RunTime)) {
+  constexpr std::size_t kMostNamed = 3;
+  const std::vector<RunTime> starts = f.later_starts();
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kMostNamed, starts.size()); ++i) {
+    out += (i == 0 ? ", again at " : ", at ") + when(starts[i]);
+  }
+  return starts.size() > kMostNamed
+             ? out + fmt::format(" and {} more",
+                                 counted(static_cast<double>(starts.size() - kMostNamed), "time"))
+             : out;
+}
 
 std::string_view wait_reason_words(WaitReason reason) {
   constexpr std::array<std::string_view, kWaitReasonNames.size()> kWords{

@@ -32,6 +32,19 @@ struct Followed {
     const RunTime submitted = of.submitted >= 0 ? of.submitted : its.submit;
     return std::max<RunTime>(0, of.end - submitted - of.waited - of.suspended - its.runs);
   }
+  /// When it started again after its first start: the ends of its later waits. Resuming after a
+  /// suspension is no start.
+  [[nodiscard]] std::vector<RunTime> later_starts() const {
+    std::vector<RunTime> out;
+    const std::vector<WaitSpan>& waits = result.waits;
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      const WaitSpan& span = waits[i];
+      const bool goes_on = i + 1 < waits.size() ? waits[i + 1].begin == span.end : outcome().waits;
+      const bool starts = !goes_on && span.reason != WaitReason::suspended;
+      if (starts && outcome().start >= 0 && span.end > outcome().start) out.push_back(span.end);
+    }
+    return out;
+  }
   /// By reason, the longest first.
   [[nodiscard]] std::vector<std::pair<WaitReason, RunTime>> by_reason() const {
     std::map<WaitReason, RunTime> sums;
@@ -44,6 +57,9 @@ struct Followed {
 
 /// What a reason says of a job: "others hold the GPUs".
 std::string_view wait_reason_words(WaitReason reason);
+
+/// ", again at 3.00 h, at 5.00 h": its later starts; empty where it started once.
+std::string again_words(const Followed& f, std::string (*when)(RunTime));
 
 /// For people: how long it waited, for what, and when.
 std::string followed_table(const Followed& f, const TextStyle& style);

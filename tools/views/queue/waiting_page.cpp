@@ -136,7 +136,8 @@ void add_followed_headline(Page& page, const Followed& f) {
       {.value = wait_words(of.waited), .label = "waited"},
       {.value = grouped(job.gpus), .label = job.gpus == 1 ? "GPU" : "GPUs"},
       {.value = wait_words(job.submit), .label = "submitted, after the first submission"},
-      {.value = of.start < 0 ? "never" : wait_words(of.start), .label = "started"},
+      {.value = of.start < 0 ? "never" : wait_words(of.start),
+       .label = "started" + again_words(f, wait_words)},
       {.value = of.end < 0 ? "–" : wait_words(of.end), .label = "ended"},
       {.value = wait_words(job.runs), .label = "of work"}};
   if (f.held_beyond_work() > 0) {

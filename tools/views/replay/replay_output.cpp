@@ -33,7 +33,8 @@ constexpr std::array kParts{
     RankPart{"compute", "compute", &TraceRankTimes::compute},
     RankPart{"exposed communication", "exposed_communication", &TraceRankTimes::communication},
     RankPart{"waiting for other ranks", "waiting", &TraceRankTimes::waiting},
-    RankPart{"idle, host", "idle", &TraceRankTimes::idle}};
+    RankPart{"idle, host", "idle", &TraceRankTimes::idle},
+    RankPart{"rest after its own end", "after_end", &TraceRankTimes::after_end}};
 
 double seconds_of(StepTime time) { return to_seconds(time).base_units(); }
 
@@ -137,6 +138,21 @@ std::string differing_calls(const ReplayStudy& study) {
       duration_text(waiting / study.trace.ranks));
 }
 
+}  // namespace
+
+std::string recorded_difference(const ReplayStudy& study) {
+  const std::optional<double> ratio = over_recorded(study);
+  if (!ratio || study.what_if || std::abs(*ratio - 1) <= kSame) return {};
+  if (study.replay.calls.empty() && study.replay.messages == 0) {
+    return "kernels of one stream overlapped in the recording, or the host waited for what the "
+           "trace does not tell";
+  }
+  return "communication costs what it does on this cluster, and waits for other ranks are new" +
+         differing_calls(study);
+}
+
+namespace {
+
 /// The lines that hold the replay against the recording.
 std::string recorded_lines(const ReplayStudy& study) {
   const std::optional<double> ratio = over_recorded(study);
@@ -145,14 +161,8 @@ std::string recorded_lines(const ReplayStudy& study) {
       "recorded", 24,
       fmt::format("{}; the replay takes {}", duration_text(seconds_of(study.trace.recorded)),
                   error_text(*ratio - 1)));
-  if (study.what_if || std::abs(*ratio - 1) <= kSame) return out;
-  const std::string why =
-      study.replay.calls.empty() && study.replay.messages == 0
-          ? "kernels of one stream overlapped in the recording, or the host waited for what the "
-            "trace does not tell"
-          : "communication costs what it does on this cluster, and waits for other ranks are new" +
-                differing_calls(study);
-  return out + wrap("differs: " + why, kTextColumns, 2) + "\n";
+  const std::string why = recorded_difference(study);
+  return why.empty() ? out : out + wrap("differs: " + why, kTextColumns, 2) + "\n";
 }
 
 /// What a faster card can change, and what it cannot.

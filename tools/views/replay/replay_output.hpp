@@ -25,6 +25,10 @@ struct ReplayStudy {
   std::optional<HashAnswer> hash{};   ///< where hashes decide; its band is of the step's time
 };
 
+/// Why the replay takes another time than was recorded; empty where both are within 2 %, nothing
+/// was recorded or another card is asked for.
+std::string recorded_difference(const ReplayStudy& study);
+
 /// Step time beside the recorded one, where ranks' time went, the collectives that took longest.
 std::string replay_table(const ReplayStudy& study, const TextStyle& style);
 /// The first level has the step's time and the means over ranks, for --assert.

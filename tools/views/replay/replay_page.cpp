@@ -27,7 +27,8 @@ struct RankShare {
 constexpr std::array kRankShares{RankShare{"compute", &TraceRankTimes::compute},
                                  RankShare{"exposed communication", &TraceRankTimes::communication},
                                  RankShare{"waiting for other ranks", &TraceRankTimes::waiting},
-                                 RankShare{"idle, host", &TraceRankTimes::idle}};
+                                 RankShare{"idle, host", &TraceRankTimes::idle},
+                                 RankShare{"rest after its own end", &TraceRankTimes::after_end}};
 
 double in_seconds(StepTime time) { return to_seconds(time).base_units(); }
 
@@ -175,8 +176,12 @@ std::string replay_page(const ReplayStudy& study, const AnswerBasis& basis) {
   page.figures(figures);
   add_ranks(page, replay);
   add_calls(page, replay);
-  std::vector<std::string> notes = study.trace.notes;
-  notes.insert(notes.end(), study.trace.repaired.begin(), study.trace.repaired.end());
+  std::vector<std::string> notes;
+  if (const std::string why = recorded_difference(study); !why.empty()) {
+    notes.push_back("The replay differs from the recording: " + why);
+  }
+  notes.insert(notes.end(), study.trace.notes.begin(), study.trace.notes.end());
+  for (const std::string& line : study.trace.repaired) notes.push_back("repaired: " + line);
   if (replay.messages > 0) {
     notes.push_back(fmt::format(
         "{} messages, {} each", grouped(static_cast<double>(replay.messages)),

@@ -201,7 +201,7 @@ std::vector<std::size_t> front_of(std::span<const double> x, std::span<const dou
 }
 
 json parallel_axes(std::span<const ChartAxis> axes, std::span<const double> goodness,
-                   std::optional<std::size_t> best) {
+                   std::optional<std::size_t> best, const ColourScale& scale) {
   constexpr std::size_t kLooks = 11;
   std::vector<json> lines(kLooks, json::array());
   const auto append_line = [&](json& to, std::size_t line) {
@@ -267,10 +267,25 @@ json parallel_axes(std::span<const ChartAxis> axes, std::span<const double> good
                       {"padding", {1, 3}},
                       {"fontSize", 11}}},
                     {"data", std::move(marks)}});
+  // The scale belongs to a series without points, or it would colour the marks.
+  series.push_back({{"type", "scatter"}, {"name", "scale"}, {"data", json::array()}});
+  const std::size_t of_scale = series.size() - 1;
   constexpr std::size_t kAxisRoom = 90;  // pixels, for its name and its marks
   return {
       {"lockstep", {{"least_px", kAxisRoom * axes.size()}}},
-      {"grid", {{"left", 24}, {"right", 70}, {"top", 16}, {"bottom", 58}}},
+      {"visualMap",
+       {{"min", 0},
+        {"max", 1},
+        {"seriesIndex", of_scale},
+        {"hoverLink", false},
+        {"orient", "horizontal"},
+        {"top", 0},
+        {"left", 0},
+        {"itemWidth", 12},
+        {"itemHeight", 160},
+        {"text", {scale.best, scale.worst}},
+        {"inRange", {{"color", "@uses"}}}}},
+      {"grid", {{"left", 24}, {"right", 70}, {"top", 44}, {"bottom", 58}}},
       {"xAxis",
        {{"type", "category"},
         {"boundaryGap", false},

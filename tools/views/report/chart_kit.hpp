@@ -71,10 +71,14 @@ struct ChartAxis {
   std::vector<std::string> marks;  ///< of values that are names: evenly from low to high
   std::vector<std::optional<double>> places;
 };
-/// A line for each point through all axes. `goodness`: 0 to 1, by which lines are coloured; the
-/// `best` line stands out. Requires two axes.
+/// What the ends of a scale of colours mean.
+struct ColourScale {
+  std::string worst, best;
+};
+/// A line for each point through all axes. `goodness`: 0 to 1, by which lines are coloured, as the
+/// scale above says; the `best` line stands out. Requires two axes.
 nlohmann::json parallel_axes(std::span<const ChartAxis> axes, std::span<const double> goodness,
-                             std::optional<std::size_t> best);
+                             std::optional<std::size_t> best, const ColourScale& scale);
 
 /// "@colour-3"; beyond the colours "@others".
 std::string chart_colour(std::size_t number);

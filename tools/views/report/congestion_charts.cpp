@@ -48,8 +48,7 @@ std::string alike_sentence(std::span<const LinkRow> rows) {
 }
 
 std::string capacity_text(const LinkCongestion& link) {
-  const AxisUnit unit = bytes_unit(link.capacity_bytes_per_s);
-  return fmt::format("{:.4g} {}/s", link.capacity_bytes_per_s / unit.size, unit.name);
+  return page_bytes(link.capacity_bytes_per_s) + "/s";
 }
 
 /// "50 GB/s, 83 % used on average, 100 % at its peak"

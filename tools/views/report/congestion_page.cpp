@@ -389,7 +389,9 @@ void add_steps(Page& page, const PowerOfJobs& of) {
     for (const SharedJobResult& job : of.results) row.push_back(duration_cell(job.steps_s[s]));
     table.rows.push_back(std::move(row));
   }
-  page.section("Steps", "Of each training, one after the other: which of them a failure hit.");
+  page.section("Steps",
+               "How long each step of every training takes, in order. A step that a failure hits "
+               "is longer.");
   page.table(table);
 }
 
@@ -407,7 +409,7 @@ std::string congestion_page(const CongestionReport& report, const AnswerBasis& b
   if (drawn != nullptr && drawn->known()) add_power_of_jobs(page, *drawn);
   add_basis(page, basis);
   if (behind != nullptr) behind->add_to(page);
-  if (report.title.ends_with(".json")) page.foot("Scenario: " + report.title + ".");
+  if (!report.file.empty()) page.foot("Scenario: " + report.file + ".");
   if (knows_jobs_alone(report)) {
     page.foot("Slowdowns of jobs compare two simulations: all on the fabric, and each one alone.");
   }

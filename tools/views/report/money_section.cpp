@@ -155,7 +155,8 @@ PageTable months_table(const std::vector<MonthMoney>& months) {
     so_far += all ? 0 : month.usd();
     std::vector<PageCell> row{
         PageCell::number(all ? "all" : std::to_string(m + 1), static_cast<double>(m + 1)),
-        all ? PageCell::unknown() : PageCell::number(significant(month.nodes), month.nodes)};
+        // Nodes of months have no sum.
+        all ? PageCell::text("") : PageCell::number(significant(month.nodes), month.nodes)};
     for (const PagePart& part : kPageParts) {
       if (sum.*part.part == 0) continue;
       row.push_back(PageCell::number(signed_usd(month.*part.part), month.*part.part));

@@ -136,7 +136,7 @@ std::vector<PageFigure> cost_figures(const CampaignResult& result) {
   }
   if (!result.fleet && cost.usd_per_eflop > 0) {
     figures.push_back({.value = page_usd(cost.usd_per_eflop),
-                       .label = cost_words(result) + of + ", per EFLOP (1e18 model FLOPs) done"});
+                       .label = cost_words(result) + of + ", per EFLOP (10¹⁸ FLOPs) of the model"});
   }
   if (cost.tonnes_co2) {
     figures.push_back({.value = page_with(*cost.tonnes_co2, "t"), .label = "of CO₂"});

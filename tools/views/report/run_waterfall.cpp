@@ -206,7 +206,7 @@ std::vector<WaterfallPart> run_losses(const CampaignResult& result) {
       // What is left after machines and site runs as fast as its data come.
       const double missing = s.machines_missing_s / wall, site = s.site_slowed_s / wall;
       take("Machines of lots that are missing", "lots that come sooner, and stay longer", missing);
-      take("Limits of the site", "more of what binds: \"Site\" has it", site);
+      take("Limits of the site", "raising the limit that binds, which \"Site\" names", site);
       take("Data that come too slowly", "faster storage, or more CPUs that load data",
            (s.shares[0] + s.shares[b] - missing - site) * (1 - result.plan.data_speed));
       constexpr double kRounding = 1e-9;

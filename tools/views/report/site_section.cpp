@@ -243,15 +243,26 @@ void add_site_figures(Page& page, const CampaignResult& result) {
   const SiteAvailability available = site_availability(*result.site->plan, books.hours.size());
   if (available.all && (available.path || available.cooling || available.grid)) {
     const bool standby = available.all_with_standby.has_value();
-    figures.push_back(
-        {.value = standby ? page_percent(*available.all_with_standby, 5)
-                          : page_percent(*available.all, 3),
-         .label = fmt::format(
-             "of the time the site holds nothing back, by closed forms{}; {} of this run",
-             standby ? fmt::format(" with batteries and generators ({} without them)",
-                                   page_percent(*available.all, 3))
-                     : "",
-             page_percent(books.unbound_share(), 3))});
+    const bool too_narrow = available.path && *available.path <= 0;
+    if (too_narrow || (*available.all == 0 && books.unbound_share() == 0)) {
+      figures.push_back(
+          {.value = "never",
+           .label = too_narrow
+                        ? "does the site hold nothing back: its path of power brings less "
+                          "than all machines draw, even where nothing is broken"
+                        : "does the site hold nothing back: limits hold machines back all of "
+                          "the time, by closed forms and in this run"});
+    } else {
+      figures.push_back(
+          {.value = standby ? page_percent(*available.all_with_standby, 5)
+                            : page_percent(*available.all, 3),
+           .label = fmt::format(
+               "of the time the site holds nothing back, by closed forms{}; {} of this run",
+               standby ? fmt::format(" with batteries and generators ({} without them)",
+                                     page_percent(*available.all, 3))
+                       : "",
+               page_percent(books.unbound_share(), 3))});
+    }
   }
   add_blackout_figures(figures, *result.site->plan);
   figures.push_back({.value = page_duration(s.site_slowed_s),

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/step/pool_memory.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
@@ -102,6 +104,27 @@ constexpr std::array kMemoryParts{MemoryPart{"weights", &MemoryBreakdown::weight
                                   MemoryPart{"framework", &MemoryBreakdown::framework},
                                   MemoryPart{"cache", &MemoryBreakdown::cached}};
 
+/// GiB that are usable at each stage: of several kinds of node those of the kind there that has
+/// least.
+std::vector<double> usable_at(const RunResult& result,
+                              const std::vector<const StageReport*>& stages) {
+  std::vector<double> out(stages.size(), result.memory.usable / gibibytes(1));
+  const std::vector<PoolReport>& pools = result.report.pools;
+  if (pools.empty()) return out;
+  const std::vector<PoolMemory> memory = pool_memory(result.scenario);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    std::optional<double> least;
+    for (std::size_t p = 0; p < pools.size(); ++p) {
+      const bool there =
+          pools[p].first_stage <= stages[i]->stage && stages[i]->stage <= pools[p].last_stage;
+      const double usable = memory[p].usable / gibibytes(1);
+      if (there) least = std::min(least.value_or(usable), usable);
+    }
+    out[i] = least.value_or(out[i]);
+  }
+  return out;
+}
+
 void add_stage_memory(Page& page, const RunResult& result,
                       const std::vector<const StageReport*>& stages) {
   std::vector<BarPart> parts;
@@ -113,7 +136,10 @@ void add_stage_memory(Page& page, const RunResult& result,
     }
     if (*std::ranges::max_element(part.values) > 0) parts.push_back(std::move(part));
   }
-  const double usable = result.memory.usable / gibibytes(1);
+  const std::vector<double> usable = usable_at(result, stages);
+  const auto [least, most] = std::ranges::minmax(usable);
+  nlohmann::json line = nlohmann::json::array();
+  for (std::size_t i = 0; i < usable.size(); ++i) line.push_back({four_digits(usable[i]), i});
   nlohmann::json options = stacked_bars(stage_names(stages), parts, "GiB");
   // A line through the middles of the bars; through one there is none.
   const bool one = stages.size() == 1;
@@ -126,11 +152,17 @@ void add_stage_memory(Page& page, const RunResult& result,
        {"lineStyle", {{"width", 1.5}, {"type", "dashed"}, {"color", "@ink"}}},
        {"itemStyle", {{"color", "@ink"}}},
        {"tooltip", {{"show", false}}},
-       {"data", {{four_digits(usable), 0}, {four_digits(usable), stages.size() - 1}}}});
+       {"data", std::move(line)}});
+  const std::string amount = least == most ? fmt::format("the {:.1f} GiB that are usable", least)
+                                           : fmt::format(
+                                                 "what is usable, {:.1f} to {:.1f} GiB by "
+                                                 "the kind of node",
+                                                 least, most);
   page.chart(
       {.title = "Memory of each stage",
-       .about = fmt::format("Peak within the step of one GPU; {}: the {:.1f} GiB that are usable.",
-                            one ? "line" : "dashed", usable),
+       .about = fmt::format(
+           "Peak within the step of one GPU; {}: {}{}.", one ? "line" : "dashed", amount,
+           result.report.pools.size() > 1 && one ? ", of the kind of node that has least" : ""),
        .summary = "Stacked bars of the parts of memory, one for each stage.",
        .height_px = bars_height(stages.size()) + 40},
       options);

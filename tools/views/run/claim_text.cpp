@@ -1,7 +1,10 @@
 #include "tools/views/run/claim_text.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <utility>
 
 #include "models/base/number_text.hpp"
 #include "tools/views/run/figure_text.hpp"
@@ -11,12 +14,36 @@ namespace {
 
 std::string truth_text(double truth) { return truth == 0 ? "no" : "yes"; }
 
-/// "time_to_train_s >= 60 days", "memory_fits == no"; `name` is what the figure is called.
-std::string said_bound(const ClaimCheck::Bound& bound, const std::string& name) {
-  const auto& [text, field, op, limit] = bound.assertion;
+/// "60 days", "no".
+std::string said_limit(const ClaimCheck::Bound& bound) {
+  const double limit = bound.assertion.bound;
   const bool truth = bound.is_flag && (limit == 0 || limit == 1);
-  return fmt::format("{} {} {}", name, operator_text(op),
-                     truth ? truth_text(limit) : bound_text(field, limit));
+  return truth ? truth_text(limit) : bound_text(bound.assertion.field, limit);
+}
+
+/// As --assert takes it: "time_to_train_s >= 60 days", "memory_fits == no".
+std::string bound_as_written(const ClaimCheck::Bound& bound) {
+  return fmt::format("{} {} {}", bound.assertion.field, operator_text(bound.assertion.op),
+                     said_limit(bound));
+}
+
+/// "Time to train, claimed to be at least 60 days", of `title` "Claim" or "Expected".
+std::string bound_in_words(const ClaimCheck::Bound& bound, std::string_view title) {
+  using enum Assertion::Operator;
+  constexpr std::array<std::pair<Assertion::Operator, std::string_view>, 5> kWords{
+      {{at_least, "at least "},
+       {at_most, "at most "},
+       {above, "above "},
+       {below, "below "},
+       {equal, ""}}};
+  const auto* const words = std::ranges::find(
+      kWords, bound.assertion.op, &std::pair<Assertion::Operator, std::string_view>::first);
+  std::string name = figure_title(bound.assertion.field);
+  if (name.front() >= 'a' && name.front() <= 'z') {
+    name.front() = static_cast<char>(name.front() - 'a' + 'A');
+  }
+  return fmt::format("{}, {} to be {}{}", name, title == "Claim" ? "claimed" : "expected",
+                     words->second, said_limit(bound));
 }
 
 /// "it is 74.3 days"; of a bound that is missed how far it is off, "points" of shares.
@@ -61,13 +88,11 @@ ClaimWords claim_words(const ClaimCheck& check) {
     out.verdict = '"' + claim.sentence + "\" " + said_verdict(check);
   }
   for (const ClaimCheck::Bound& bound : check.bounds()) {
-    const std::string& field = bound.assertion.field;
-    const auto sentence = [&](const std::string& name) {
-      return fmt::format("{}{}: {}", bound.miss ? "NOT met: " : "", said_bound(bound, name),
-                         said_figure(bound));
+    const auto sentence = [&](const std::string& condition) {
+      return fmt::format("{}{}: {}", bound.miss ? "NOT met: " : "", condition, said_figure(bound));
     };
-    out.bounds.push_back(sentence(field));
-    out.titled.push_back({sentence(figure_title(field)), field});
+    out.bounds.push_back(sentence(bound_as_written(bound)));
+    out.titled.push_back({sentence(bound_in_words(bound, out.title)), bound.assertion.field});
   }
   return out;
 }

@@ -88,7 +88,8 @@ std::string figure_title(std::string_view path) {
   while (!path.empty()) {
     const std::size_t end = std::min(path.find('.'), path.size());
     const FieldInfo part{.name = std::string(path.substr(0, end)), .kind = FieldKind::number};
-    out += (out.empty() ? "" : " ") + part.title();
+    const std::string title = part.title();
+    out += (out.empty() ? "" : " ") + (title == "gpus" ? std::string("GPUs") : title);
     path.remove_prefix(std::min(end + 1, path.size()));
   }
   return out;

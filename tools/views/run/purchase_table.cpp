@@ -120,8 +120,9 @@ std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
   }
   columns.insert(columns.end(), {{"together"}, {"so far"}});
   TextTable table(columns);
-  const auto add = [&](const std::string& name, const MonthMoney& month, double so_far) {
-    std::vector<std::string> cells{name, significant(month.nodes)};
+  const auto add = [&](const std::string& name, const std::string& nodes, const MonthMoney& month,
+                       double so_far) {
+    std::vector<std::string> cells{name, nodes};
     for (const auto& [title, part] : kMoneyParts) {
       if (sum.*part != 0) cells.push_back(usd_cell(month.*part));
     }
@@ -132,9 +133,9 @@ std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
   double so_far = 0;
   for (std::size_t m = 0; m < months.size(); ++m) {
     so_far += months[m].usd();
-    add(std::to_string(m + 1), months[m], so_far);
+    add(std::to_string(m + 1), significant(months[m].nodes), months[m], so_far);
   }
-  add("all", sum, so_far);
+  add("all", "", sum, so_far);  // nodes of months have no sum
   const std::string terms =
       sum.terms_left > 0
           ? fmt::format(

@@ -129,10 +129,13 @@ std::string memory_text(const RunResult& result) {
       result.memory.fits ? "" : "; DOES NOT FIT");
 }
 
-/// "56.1 to 82.3 GiB needed by what is assumed; optimiser precision (16-bit moments) decides"
-std::string close_text(const MemoryBand& band) {
-  return fmt::format("{} to {} needed by what is assumed; {} decides", gib_text(band.least),
-                     gib_text(band.most), band.decides);
+/// "56.1 to 82.3 GiB, by what is assumed of memory, so that it may not fit; optimiser precision
+/// (16-bit moments) decides"
+std::string close_text(const MemoryVerdict& memory) {
+  const MemoryBand& band = memory.band;
+  return fmt::format("{} to {}, by what is assumed of memory, so that it may{} fit; {} decides",
+                     gib_text(band.least), gib_text(band.most), memory.fits ? " not" : "",
+                     band.decides);
 }
 
 /// "1.2 TiB on the host of a node, of 1.8 TiB"
@@ -269,7 +272,7 @@ std::vector<Fact> answer_facts(const RunResult& result) {
                      (causal ? fmt::format(" ({} causal)", significant(r.tflops_per_gpu_causal))
                              : std::string())});
   out.push_back({"Memory", {}, memory_text(result)});
-  if (result.memory.band.close()) out.push_back({"Close", {}, close_text(result.memory.band)});
+  if (result.memory.band.close()) out.push_back({"Memory needed", {}, close_text(result.memory)});
   if (result.scenario.job.offload.any()) out.push_back({"On the host", {}, host_text(result)});
   if (const auto cost = training_cost(result)) {
     // A step does not know of failures; "run" in the scenario does.

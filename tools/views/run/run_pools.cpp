@@ -5,6 +5,7 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/step/pool_memory.hpp"
+#include "tools/views/run/run_facts.hpp"
 
 namespace lockstep {
 namespace {
@@ -50,7 +51,8 @@ std::string micro_batches_text(const Scenario& s) {
 
 KindsOfNode kinds_of_node(const RunResult& result) {
   const StepReport& report = result.report;
-  KindsOfNode out{{"nodes", "GPUs", "stages", "replicas", "layers", "micro", "MFU", "waiting",
+  const char* const mfu = has_causal_attention(report) ? "MFU causal" : "MFU";
+  KindsOfNode out{{"nodes", "GPUs", "stages", "replicas", "layers", "micro", mfu, "waiting",
                    "memory", "usable"}};
   if (report.pools.empty()) return out;
   const std::vector<PoolMemory> memory = pool_memory(result.scenario);

@@ -132,7 +132,12 @@ std::vector<Fact> power_facts(const PoweredStep& step) {
                              significant(power.energy().base_units() / step.tokens)));
   line("Goes into", shares_text(power));
   const EnergyBill bill = energy_bill(step);
-  line("Bill", bill_text(bill, s.power->cost));
+  // Without prices and CO2 a step's bill would be its energy once more.
+  if (has_prices(s.power->cost)) {
+    line("Bill", bill_text(bill, s.power->cost));
+  } else if (bill.whole_training || bill.cost.tonnes_co2) {
+    line("Energy used", bill_text(bill, s.power->cost));
+  }
   if (bill.cost.capital.total_usd() > 0) line("Capital", capital_text(bill.cost.capital));
   if (power.site_nodes) {
     line("Site", fmt::format("{} ({}) fit under {}", counted(*power.site_nodes, "node"),

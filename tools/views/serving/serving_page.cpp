@@ -221,7 +221,7 @@ void add_distribution(Page& page, const ServingAnswer& a) {
   const double longest = std::max(*std::ranges::max_element(whole), 1e-9);
   const AxisUnit unit = long_time_unit(longest);
   page.chart(
-      {.title = "How many requests are done after that time",
+      {.title = "Requests that have their first and last token within a time",
        .about = {},
        .summary = "Shares of requests by their time to the first token and end to end.",
        .height_px = 260},

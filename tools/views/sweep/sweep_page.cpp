@@ -368,12 +368,13 @@ void add_parallel(Page& page, const SweepPoints& points, std::size_t all_points,
     if (axes.size() + 1 < kMostParallelAxes) axes.push_back(axis_of(column));
   }
   axes.push_back(axis_of(points.objective));
+  const ChartAxis objective = axes.back();
   for (const SweepColumn& column : points.costs) {
     if (axes.size() < kMostParallelAxes) axes.push_back(axis_of(column));
   }
   if (axes.size() < 2) return;
-  std::string about =
-      "A line for each point, coloured by how good it is; the thickest is the best.";
+  std::string about = "A line for each point, coloured by " +
+                      in_sentence(title_of(points.objective)) + "; the thickest is the best.";
   if (points.all_that_fit < all_points) {
     about += fmt::format(" {} that do not fit in memory are left out.",
                          grouped(static_cast<double>(all_points - points.all_that_fit)));
@@ -388,7 +389,9 @@ void add_parallel(Page& page, const SweepPoints& points, std::size_t all_points,
        .summary = fmt::format("Lines of {} over {} axes.",
                               counted(static_cast<double>(points.size()), "point"), axes.size()),
        .height_px = 420},
-      parallel_axes(axes, goodness, best));
+      parallel_axes(axes, goodness, best,
+                    {.worst = larger ? objective.low : objective.high,
+                     .best = larger ? objective.high : objective.low}));
 }
 
 /// What dots of a chart are: ChartDot::colour.
@@ -482,6 +485,16 @@ nlohmann::ordered_json listed_values(const SweepAxis& axis, std::size_t variable
   return out;
 }
 
+/// Whether points differ in it: a list may have one value, which only sets it.
+bool takes_several(const SweepAxis& axis, std::size_t v) {
+  if (axis.kind != SweepAxis::Kind::list) {
+    return axis.samples > 1 && (axis.variables[v].law != SweepVariable::Law::choice ||
+                                axis.variables[v].choices.size() > 1);
+  }
+  return std::ranges::any_of(axis.rows,
+                             [&](const auto& row) { return row[v] != axis.rows.front()[v]; });
+}
+
 /// "1, 2, 4"; "12 samples from 0.5 to 2".
 std::string values_words(const SweepAxis& axis, std::size_t v) {
   constexpr std::size_t kMostListed = 12;
@@ -546,7 +559,7 @@ std::string repeats_text(const SweepSummary& summary) {
 /// Which setting is best on average; empty without repeats.
 std::string mean_sentence(const SweepSummary& summary) {
   if (!summary.best_mean || summary.best_repeats < 2) return {};
-  return fmt::format("The setting of point {} is best on average: {} of {} repeats. ",
+  return fmt::format("The setting of point {} is best on average: {} over {} repeats. ",
                      text_of(summary.best.front()[0]),
                      number_of_column(summary.objective.column, *summary.best_mean),
                      summary.best_repeats);
@@ -595,8 +608,9 @@ void add_best_bars(Page& page, const SweepSummary& summary) {
     bars.push_back(std::move(bar));
   }
   page.chart({.title = fmt::format("{} of the best", title),
-              .about = fmt::format("Whiskers: the {}; it is about all points together more than "
-                                   "about which is better.",
+              .about = fmt::format("Whiskers: the {} of each point. The points share most of "
+                                   "their error, so that whiskers which overlap do not say that "
+                                   "two points are alike.",
                                    summary.interval_words),
               .summary = "Bars of the best points; the table has the same.",
               .height_px = bars_height(bars.size())},
@@ -710,8 +724,8 @@ std::string sweep_title(const Sweep& sweep, const SweepSummary& summary) {
   const std::map<std::string, std::string> titles = setting_titles(sweep);
   std::vector<std::string> names;
   for (const SweepAxis& axis : sweep.axes) {
-    for (const SweepVariable& variable : axis.variables) {
-      names.push_back(in_sentence(titles.at(variable.name)));
+    for (std::size_t v = 0; v < axis.variables.size(); ++v) {
+      if (takes_several(axis, v)) names.push_back(in_sentence(titles.at(axis.variables[v].name)));
     }
   }
   if (names.empty()) return objective_title(summary);
@@ -759,6 +773,15 @@ AnswerBasis sweep_basis(const Sweep& sweep, const SweepSummary& summary,
       const std::vector<NamedPreset> named = presets_named(of_key, presets);
       basis.named.insert(basis.named.end(), named.begin(), named.end());
     }
+  }
+  for (const DerivedValue& value : sweep.derived) {
+    if (value.is) basis.simulated.push_back({titles.at(value.name), "follows: " + value.is->text});
+    if (!value.from.empty()) {
+      basis.simulated.push_back({titles.at(value.name), "as the scenario has it: " + value.from});
+    }
+  }
+  for (const Expression& constraint : sweep.constraints) {
+    basis.simulated.push_back({"Only points where", constraint.text});
   }
   if (summary.best.empty()) return basis;
   const JobFile file = read_job_file(sweep.scenario_file, best_scenario(sweep, summary), presets);

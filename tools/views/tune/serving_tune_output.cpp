@@ -273,7 +273,10 @@ std::string serving_tune_page(const ServingTuneStudy& study, const AnswerBasis& 
   const auto add = [&](const TunedService& s, const std::string& name, bool own) {
     const ServingFigures& f = s.trial.report.figures;
     const double per_gpu = f.output_per_s / std::max(1, s.trial.gpus());
-    bars.push_back({.name = name, .value = s.score, .words = {name}, .marked = own});
+    bars.push_back({.name = name,
+                    .value = s.score,
+                    .words = {name, fmt::format("{} {}", significant(s.score), score_unit(study))},
+                    .marked = own});
     table.rows.push_back(
         {PageCell::text(name), PageCell::number(significant(s.score), s.score),
          PageCell::number(grouped(passes_of(s).pass_tokens), passes_of(s).pass_tokens),
@@ -312,7 +315,8 @@ std::string serving_tune_page(const ServingTuneStudy& study, const AnswerBasis& 
          .about = {},
          .summary = "A bar for each way; the table has the same.",
          .height_px = bars_height(bars.size()) + 24},
-        interval_bars(bars, std::string(score_unit(study))));
+        interval_bars(bars,
+                      ""));  // the title has the unit, which labels had no room for on a phone
     page.table(table);
   }
   page.section("What was searched", load_length_words(study) + " " + search_words(study));

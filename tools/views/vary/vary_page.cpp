@@ -87,6 +87,11 @@ bool begins_at_zero(const Varied& varied, const ShownNumber& number) {
   return least <= kClose * most;
 }
 
+/// "micro 2", of batch.micro: the last word of a key, before one of its values.
+std::string value_with_key(const VaryAxis& axis, const std::string& value) {
+  return axis.path.substr(axis.path.find_last_of('.') + 1) + " " + value;
+}
+
 /// A line for each value of the second axis over those of the first; points alone over names,
 /// between which there is nothing.
 json lines_over(const Varied& varied, const ShownNumber& number) {
@@ -103,7 +108,8 @@ json lines_over(const Varied& varied, const ShownNumber& number) {
       data.push_back(value ? json(four_digits(*value / number.scale.size)) : json("-"));
     }
     series.push_back({{"type", "line"},
-                      {"name", two ? varied.axes[1].values[line] : std::string(number.title)},
+                      {"name", two ? value_with_key(varied.axes[1], varied.axes[1].values[line])
+                                   : std::string(number.title)},
                       {"symbol", "circle"},
                       {"symbolSize", joined ? 8 : 11},
                       {"lineStyle", {{"width", joined ? 2 : 0}, {"color", chart_colour(line)}}},
@@ -198,8 +204,7 @@ std::string bar_name(const Varied& varied, const VariedPoint& point) {
   for (std::size_t axis = 0; axis < point.values.size(); ++axis) {
     const std::string& value = point.values[axis];
     const bool bare = value.find_first_not_of("0123456789.") == std::string::npos;
-    const std::string& path = varied.axes[axis].path;
-    parts.push_back((bare ? path.substr(path.find_last_of('.') + 1) + " " : "") + value);
+    parts.push_back(bare ? value_with_key(varied.axes[axis], value) : value);
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -229,8 +234,9 @@ void add_main_bars(Page& page, const Varied& varied, const ShownNumber& main,
       std::ranges::any_of(bars, [](const IntervalBar& bar) { return bar.low.has_value(); });
   page.chart(
       {.title = fmt::format("{} at each value", main.title),
-       .about = has_whiskers ? fmt::format("Whiskers: the {}, where there is one; it is about all "
-                                           "points together more than about which is better.",
+       .about = has_whiskers ? fmt::format("Whiskers: the {}, where there is one. The points share "
+                                           "most of their error, so that whiskers which overlap do "
+                                           "not say that two points are alike.",
                                            main.interval.words)
                              : std::string(),
        .summary = fmt::format("Bars of {}; the table has the same.",

@@ -567,7 +567,7 @@ TEST_CASE(
   CHECK(reduce.nodes[0].size == Bytes{24000});
   CHECK(reduce.groups[0].all);
   REQUIRE_FALSE(reduce.notes.empty());
-  CHECK(reduce.notes[0].find("among all 8 ranks") != std::string::npos);
+  CHECK(reduce.notes[0].find("so all 8 take part") != std::string::npos);
   const RankTrace gather = read_kineto(
       "t", 0, called_kernel("ncclDevKernel_Generic(Storage)", "nccl:_all_gather_base", 8));
   CHECK(gather.nodes[0].size == Bytes{8 * 24000});
