@@ -438,7 +438,8 @@ const FieldTable<CampaignResult>& site_fields() {
              [](const Sited& r) { return books_of(r).battery_end; })
         .add("demand_usd", Better::less, "Charges for the highest hour of each month.",
              [](const Sited& r) { return books_of(r).demand_usd; })
-        .add("grid_usd", Better::less, "energy_usd and demand_usd.",
+        .add("grid_usd", Better::less,
+             "What energy costs in all: energy_usd, in which generators' fuel is, and demand_usd.",
              [](const Sited& r) { return books_of(r).usd(); });
     add_ramp(out);
     out.object("availability", "How often the site holds nothing back.", availability_fields(),

@@ -107,6 +107,12 @@ TEST_CASE("lockstep plan: a later phase that waits for its lot says so, kept lot
                           std::regex("refinement dgx_h100 256 [0-9.]+ % 45\\.. 2.\\.. 14\\..")));
   CHECK(std::regex_search(
       told, std::regex("more for the same machines machines, from day nodes used speed 75\\.")));
+  // Machines that a later phase keeps do not come back in between: they lose value there.
+  CHECK(told.find("the next phase goes on with these machines, from what they are worth") !=
+        std::string::npos);
+  CHECK(std::regex_search(told, std::regex("nodes energy staff interest lost value together")));
+  CHECK(std::regex_search(told, std::regex("times USD worth at its end")));
+  CHECK(std::regex_search(told, std::regex("times USD comes back")));  // of those nobody keeps
   // A node of a lot has its price with the lot.
   CHECK(told.find("own lots, refined on them by lot 0.08 USD") != std::string::npos);
 }

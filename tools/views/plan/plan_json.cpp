@@ -269,7 +269,8 @@ void add_plan_money(FieldTable<PlannedCandidate>& fields) {
            where_priced([](Outcome o) { return o.capital.building_usd; }))
       .add("write_off_usd", Better::less, "What all of that loses in value meanwhile.",
            where_priced([](Outcome o) { return o.write_off_usd; }))
-      .add("running_usd", Better::less, "Money for energy, people and hosting.",
+      .add("running_usd", Better::less,
+           "Money for energy, people and hosting; for machines in lots for capital, too.",
            where_priced([](Outcome o) { return o.running_usd; }))
       .add("energy_usd", Better::less, "Of it, for energy.",
            where_priced([](Outcome o) { return o.energy_usd; }))
@@ -365,7 +366,8 @@ const FieldTable<PlanMonth>& plan_month_fields() {
       FieldTable<Of>()
           .add("write_off_usd", Better::less, "What machines lose in value.",
                [](const Of& m) { return m.write_off_usd; })
-          .add("running_usd", Better::less, "Energy, people and hosting.",
+          .add("running_usd", Better::less,
+               "Energy, people and hosting; for machines in lots capital, too.",
                [](const Of& m) { return m.running_usd; })
           .add("rent_usd", Better::less, "Rent of machines.",
                [](const Of& m) { return m.rent_usd; })

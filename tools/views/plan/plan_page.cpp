@@ -449,7 +449,8 @@ void add_all_lots(Page& page, const PlanAnswer& answer, std::size_t shown) {
     for (const LotPhase& phase : lots_of_candidate(answer, candidate)) {
       add_money_by_month(
           page, *phase.fleet, phase.lots, *phase.months, phase.title,
-          ", on average over the runs that are simulated with every input at its median");
+          ", on average over the runs that are simulated with every input at its median",
+          phase.kept);
     }
   };
   add(shown);

@@ -254,22 +254,26 @@ std::vector<LotPhase> lots_of_candidate(const PlanAnswer& answer, std::size_t ca
   const PlanResult& result = answer.result(candidate);
   if (!result.model.impossible.empty()) return out;
   const std::string title = "Machines and money: " + answer.candidate(candidate).name;
+  const auto& then = answer.candidate(candidate).then;
+  const auto is_kept = [&then](std::size_t p) { return p < then.size() && then[p]->kept; };
   if (result.model.fleet) {
     out.push_back({.title = title,
                    .fleet = result.model.fleet,
                    .months = &result.expected.lots,
-                   .lots = plan_lot_prices(result.model, *result.model.fleet, result.first)});
+                   .lots = plan_lot_prices(result.model, *result.model.fleet, result.first),
+                   .kept = {.from_before = false, .go_on = is_kept(0)}});
   }
   for (std::size_t p = 0; p < result.later.size(); ++p) {
     const PhaseResult& phase = result.later[p];
     if (!phase.fleet) continue;
-    const PlanPhase& of = *answer.candidate(candidate).then[p];
+    const PlanPhase& of = *then[p];
     out.push_back({.title = fmt::format("{}, {}{}", title, of.of.name,
                                         of.kept ? ", more for the same machines" : ""),
                    .fleet = of.kept ? from_begin(*phase.fleet) : phase.fleet,
                    .months = &phase.expected.lots,
                    .lots = of.kept ? std::vector<LotPrice>{}
-                                   : plan_lot_prices(phase.model, *phase.fleet, phase.expected)});
+                                   : plan_lot_prices(phase.model, *phase.fleet, phase.expected),
+                   .kept = {.from_before = of.kept, .go_on = is_kept(p + 1)}});
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include "tools/console/table.hpp"
 #include "tools/views/plan/plan_output.hpp"
 #include "tools/views/report/page.hpp"
+#include "tools/views/run/purchase_table.hpp"
 
 namespace lockstep {
 
@@ -54,6 +55,7 @@ struct LotPhase {
   std::shared_ptr<const Fleet> fleet;  ///< from when the phase has them
   const std::vector<MonthMoney>* months;
   std::vector<LotPrice> lots{};  ///< none: those of the phase before
+  KeptMachines kept{};
 };
 /// Those of a candidate, in the order of its phases. They point into the answer.
 std::vector<LotPhase> lots_of_candidate(const PlanAnswer& answer, std::size_t candidate);

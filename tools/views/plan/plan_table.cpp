@@ -199,7 +199,7 @@ std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     for (const LotPhase& phase : lots_of_candidate(answer, i)) {
       out += "\n" + style.bold(phase.title) + "\n" +
-             purchase_text(*phase.fleet, phase.lots, *phase.months, style);
+             purchase_text(*phase.fleet, phase.lots, *phase.months, style, phase.kept);
     }
   }
   return out;

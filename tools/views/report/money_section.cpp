@@ -13,7 +13,6 @@
 #include "tools/views/report/chart_options.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
-#include "tools/views/run/purchase_table.hpp"
 #include "tools/views/run/rent_words.hpp"
 
 namespace lockstep {
@@ -34,8 +33,21 @@ constexpr std::array kPageParts{PagePart{"machines bought", "Machines bought", &
                                 PagePart{"residual value", "Residual value", &MonthMoney::residual},
                                 PagePart{"plants", "Plants of the site", &MonthMoney::plants}};
 
+bool is_of_kept(const PagePart& part, const KeptMachines& kept) {
+  return part.part == &MonthMoney::residual && (kept.from_before || kept.go_on);
+}
+/// In a legend.
+std::string name_of(const PagePart& part, const KeptMachines& kept) {
+  return is_of_kept(part, kept) ? std::string(residual_name(kept)) : part.name;
+}
+/// Of a column.
+std::string title_of(const PagePart& part, const KeptMachines& kept) {
+  if (!is_of_kept(part, kept)) return part.title;
+  return kept.from_before ? "Lost value" : "Worth then";
+}
+
 /// Bars by month, and the sum so far as a line.
-json money_options(const std::vector<MonthMoney>& months) {
+json money_options(const std::vector<MonthMoney>& months, const KeptMachines& kept) {
   const MonthMoney sum = sum_of(months);
   double so_far = 0, most = 1;
   json names = json::array(), line = json::array();
@@ -54,9 +66,10 @@ json money_options(const std::vector<MonthMoney>& months) {
     for (const MonthMoney& month : months) {
       data.push_back(shown_digits(month.*part.part / unit.size, 4));
     }
-    legend.push_back(part.name);
+    const std::string name = name_of(part, kept);
+    legend.push_back(name);
     series.push_back({{"type", "bar"},
-                      {"name", part.name},
+                      {"name", name},
                       {"stack", "month"},
                       {"itemStyle", {{"color", chart_colour(own)}}},
                       {"data", std::move(data)}});
@@ -105,7 +118,7 @@ PageTable machines_table(const Fleet& fleet, const std::vector<FleetStep>& steps
 }
 
 /// What is paid is the price times the amount.
-PageTable lots_page_table(const std::vector<LotPrice>& lots) {
+PageTable lots_page_table(const std::vector<LotPrice>& lots, const KeptMachines& kept) {
   const bool sold =
       std::ranges::any_of(lots, [](const LotPrice& lot) { return lot.residual_usd != 0; });
   PageTable table{.columns = {{.title = "Lot"},
@@ -116,9 +129,10 @@ PageTable lots_page_table(const std::vector<LotPrice>& lots) {
                               {.title = "Paid", .numeric = true}},
                   .rows = {}};
   if (sold)
-    table.columns.push_back({.title = "Comes back",
+    table.columns.push_back({.title = kept.go_on ? "Worth at its end" : "Comes back",
                              .numeric = true,
-                             .about = "what it is worth at the end, or when it goes"});
+                             .about = kept.go_on ? "from which the next phase goes on"
+                                                 : "what it is worth at the end, or when it goes"});
   for (const LotPrice& lot : lots) {
     std::string terms(kLotTerms[static_cast<std::size_t>(lot.lot.terms)]);
     std::ranges::replace(terms, '_', ' ');
@@ -138,13 +152,14 @@ PageTable lots_page_table(const std::vector<LotPrice>& lots) {
   return table;
 }
 
-PageTable months_table(const std::vector<MonthMoney>& months) {
+PageTable months_table(const std::vector<MonthMoney>& months, const KeptMachines& kept) {
   const MonthMoney sum = sum_of(months);
   PageTable table{
       .columns = {{.title = "Month", .numeric = true}, {.title = "Nodes", .numeric = true}},
       .rows = {}};
   for (const PagePart& part : kPageParts) {
-    if (sum.*part.part != 0) table.columns.push_back({.title = part.title, .numeric = true});
+    if (sum.*part.part == 0) continue;
+    table.columns.push_back({.title = title_of(part, kept), .numeric = true});
   }
   table.columns.push_back({.title = "Together", .numeric = true});
   table.columns.push_back({.title = "So far", .numeric = true});
@@ -176,20 +191,23 @@ std::string signed_usd(double usd) {
 
 void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPrice>& lots,
                         const std::vector<MonthMoney>& months, const std::string& title,
-                        std::string_view of) {
+                        std::string_view of, const KeptMachines& kept) {
   const MonthMoney sum = sum_of(months);
+  const std::string whose = kept_words(kept);
   page.section(title,
                fmt::format("From the start of the plan until the training is done{}. Months are "
                            "twelfths of a year{}.",
                            of,
-                           sum.residual != 0 ? "; what machines are worth comes back when they are "
-                                               "needed no more"
-                                             : ""));
+                           !whose.empty()      ? "; " + whose
+                           : sum.residual != 0 ? "; what machines are worth comes back when they "
+                                                 "are needed no more"
+                                               : ""));
   std::vector<PageFigure> figures{
       {.value = signed_usd(sum.usd()),
-       .label = sum.residual != 0
-                    ? fmt::format("in all, less what {} are worth at the end", sold_words(sum))
-                    : "in all"},
+       .label = kept.from_before    ? "in all, with the value that the machines lose"
+                : sum.residual != 0 ? fmt::format("in all, less what {} are worth at {} end",
+                                                  sold_words(sum), kept.go_on ? "its" : "the")
+                                    : "in all"},
       {.value = signed_usd(sum.bought), .label = "capital spent on machines"},
       {.value = signed_usd(sum.interest), .label = "cost of capital"},
       {.value = page_with(fleet.begins.base_units() / 86'400, "days"),
@@ -209,19 +227,19 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPri
   if (const std::string later = later_steps_words(fleet, steps.size()); !later.empty()) {
     page.paragraph(escaped("L" + later.substr(1) + "."));
   }
-  if (!lots.empty()) page.table(lots_page_table(lots));
+  if (!lots.empty()) page.table(lots_page_table(lots, kept));
   if (const std::string energy = energy_price_words(sum); !energy.empty()) {
     page.paragraph(escaped("E" + energy.substr(1) + "."));
   }
   // A short table takes what room the sheet has left, where a chart would leave it empty.
   constexpr std::size_t kShort = 12;
-  if (months.size() <= kShort) page.table(months_table(months));
+  if (months.size() <= kShort) page.table(months_table(months, kept));
   page.chart({.title = "Money by month",
               .about = "In dollars; below zero comes back.",
               .summary = fmt::format("Money by month, {} in all.", signed_usd(sum.usd())),
               .height_px = 320},
-             money_options(months));
-  if (months.size() > kShort) page.table(months_table(months));
+             money_options(months, kept));
+  if (months.size() > kShort) page.table(months_table(months, kept));
 }
 
 }  // namespace lockstep

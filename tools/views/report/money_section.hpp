@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/site/lot_prices.hpp"
+#include "tools/views/run/purchase_table.hpp"
 
 namespace lockstep {
 
@@ -18,6 +19,6 @@ std::string signed_usd(double usd);
 /// `lots`: what each costs; none: no such table.
 void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPrice>& lots,
                         const std::vector<MonthMoney>& months, const std::string& title,
-                        std::string_view of = {});
+                        std::string_view of = {}, const KeptMachines& kept = {});
 
 }  // namespace lockstep

@@ -31,7 +31,8 @@ std::string usd_digits(double usd) {
   return usd >= kWhole ? grouped(std::round(usd)) : fmt::format("{:.5g}", usd);
 }
 
-std::string lots_table(const std::vector<LotPrice>& lots, const TextStyle& style) {
+std::string lots_table(const std::vector<LotPrice>& lots, const TextStyle& style,
+                       const KeptMachines& kept) {
   if (lots.empty()) return {};
   const bool sold =
       std::ranges::any_of(lots, [](const LotPrice& lot) { return lot.residual_usd != 0; });
@@ -41,7 +42,7 @@ std::string lots_table(const std::vector<LotPrice>& lots, const TextStyle& style
                                        {"price"},
                                        {"times"},
                                        {"USD"}};
-  if (sold) heads.push_back({"comes back"});
+  if (sold) heads.push_back({kept.go_on ? "worth at its end" : "comes back"});
   TextTable table(heads);
   for (const LotPrice& lot : lots) {
     std::string terms(kLotTerms[static_cast<std::size_t>(lot.lot.terms)]);
@@ -56,6 +57,22 @@ std::string lots_table(const std::vector<LotPrice>& lots, const TextStyle& style
 }
 
 }  // namespace
+
+std::string_view residual_name(const KeptMachines& kept) {
+  return kept.from_before ? "lost value" : kept.go_on ? "worth then" : "residual";
+}
+
+std::string kept_words(const KeptMachines& kept) {
+  if (kept.from_before) {
+    return fmt::format(
+        "the machines are those of the phase before: lost value is what they were worth as it "
+        "ended, less what they are worth at the end of this one{}",
+        kept.go_on ? ", which goes on with the next" : "");
+  }
+  return kept.go_on ? "the next phase goes on with these machines, from what they are worth at the "
+                      "end of this one"
+                    : "";
+}
 
 std::string lot_price_words(const LotPrice& lot) {
   if (lot.lot.terms == LotTerms::buy) return usd_digits(lot.usd_per_node) + " USD a node";
@@ -99,7 +116,8 @@ std::string energy_price_words(const MonthMoney& sum) {
 }
 
 std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
-                          const std::vector<MonthMoney>& months, const TextStyle& style) {
+                          const std::vector<MonthMoney>& months, const TextStyle& style,
+                          const KeptMachines& kept) {
   const bool unlike = fleet.kinds.size() > 1;
   std::vector<TextTable::Column> heads{{"machines, from day"}, {"nodes"}, {"used"}, {"speed"}};
   if (unlike) heads.push_back({"of kind", TextTable::Align::left});
@@ -116,7 +134,8 @@ std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
   std::vector<TextTable::Column> columns{{"USD in month"}, {"nodes"}};
   const MonthMoney sum = sum_of(months);
   for (const auto& [name, part] : kMoneyParts) {
-    if (sum.*part != 0) columns.push_back({name});
+    if (sum.*part == 0) continue;
+    columns.push_back({part == &MonthMoney::residual ? std::string(residual_name(kept)) : name});
   }
   columns.insert(columns.end(), {{"together"}, {"so far"}});
   TextTable table(columns);
@@ -143,10 +162,11 @@ std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
                 "the last month\n",
                 compact(sum.terms_left))
           : "";
-  const std::string energy = energy_price_words(sum);
+  const std::string energy = energy_price_words(sum), whose = kept_words(kept);
   return machines.text(style) + (later.empty() ? "" : later + "\n") + "\n" +
-         lots_table(lots, style) + table.text(style) +
-         (energy.empty() ? "" : "\n" + energy + "\n") + terms;
+         lots_table(lots, style, kept) + table.text(style) +
+         (energy.empty() ? "" : "\n" + energy + "\n") + terms +
+         (whose.empty() ? "" : "\n" + whose + "\n");
 }
 
 }  // namespace lockstep

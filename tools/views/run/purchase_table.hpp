@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/site/lot_prices.hpp"
@@ -23,9 +24,20 @@ std::string lot_amount_words(const LotPrice& lot);
 /// "energy: 12,345 MWh at 0.07 USD per kWh on average"; empty: none is paid for.
 std::string energy_price_words(const MonthMoney& sum);
 
+/// Which other phases of a plan have the same machines.
+struct KeptMachines {
+  bool from_before = false;  ///< what they lose is paid for, from what they were worth as it began
+  bool go_on = false;        ///< what they are worth at its end is where the next phase begins
+};
+/// What the value of machines is called that months have as `residual`.
+std::string_view residual_name(const KeptMachines& kept);
+/// Whose value it is, as a sentence without a stop; empty where no other phase has the machines.
+std::string kept_words(const KeptMachines& kept);
+
 /// The machines that are there, what each lot costs (none: no such table), the money by month with
 /// its sum; below them what is left of terms at the end.
 std::string purchase_text(const Fleet& fleet, const std::vector<LotPrice>& lots,
-                          const std::vector<MonthMoney>& months, const TextStyle& style);
+                          const std::vector<MonthMoney>& months, const TextStyle& style,
+                          const KeptMachines& kept = {});
 
 }  // namespace lockstep

@@ -329,10 +329,10 @@ constexpr std::array kShownNumbers{
                 .best = "the lowest running cost",
                 .when = ShownWhen::differing},
     ShownNumber{.field = "site.grid_usd",
-                .column = "grid",
-                .title = "Paid to the grid",
+                .column = "energy bill",
+                .title = "Energy bill",
                 .scale = kInUsd,
-                .best = "the least that is paid to the grid",
+                .best = "the smallest energy bill",
                 .when = ShownWhen::differing},
     ShownNumber{.field = "site.imported_j",
                 .column = "from the grid",
@@ -403,8 +403,8 @@ bool differs(const Varied& varied, std::string_view path) {
   return false;
 }
 
-/// Running cost that is what the grid is paid, which has a column of its own.
-bool is_paid_to_the_grid(const Varied& varied, const ShownNumber& number) {
+/// Running cost that is the bill for energy, which has a column of its own.
+bool is_energy_bill(const Varied& varied, const ShownNumber& number) {
   if (number.field != "running_usd") return false;
   return std::ranges::all_of(varied.points, [&number](const VariedPoint& point) {
     const std::optional<double> grid = number_at_point(point, "site.grid_usd");
@@ -413,7 +413,7 @@ bool is_paid_to_the_grid(const Varied& varied, const ShownNumber& number) {
 }
 
 bool is_shown(const Varied& varied, const ShownNumber& number) {
-  if (is_paid_to_the_grid(varied, number)) return false;
+  if (is_energy_bill(varied, number)) return false;
   switch (number.when) {
     case ShownWhen::above_zero:
       return std::ranges::any_of(varied.points, [&number](const VariedPoint& point) {
