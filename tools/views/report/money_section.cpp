@@ -235,7 +235,8 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<LotPri
   constexpr std::size_t kShort = 12;
   if (months.size() <= kShort) page.table(months_table(months, kept));
   page.chart({.title = "Money by month",
-              .about = "In dollars; below zero comes back.",
+              .about = kept.go_on ? "In dollars; what machines are worth then is below zero."
+                                  : "In dollars; below zero comes back.",
               .summary = fmt::format("Money by month, {} in all.", signed_usd(sum.usd())),
               .height_px = 320},
              money_options(months, kept));
