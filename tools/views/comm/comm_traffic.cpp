@@ -68,10 +68,22 @@ std::string links_table(const TrafficReport& report, const TextStyle& style) {
     int links = 1;
   };
   std::vector<Row> rows;
+  // Most links are as full as the one before, and are not written out for it.
+  const TrafficReport::Link* before = nullptr;
+  std::size_t row_before = 0;
   for (const TrafficReport::Link& link : report.links) {
+    const bool same = before != nullptr && before->bytes == link.bytes &&
+                      before->capacity_bytes_per_s == link.capacity_bytes_per_s &&
+                      before->utilisation == link.utilisation;
+    before = &link;
+    if (same) {
+      ++rows[row_before].links;
+      continue;
+    }
     std::vector<std::string> figures{gigabytes(link.capacity_bytes_per_s),
                                      gigabyte_text(link.bytes), percent_text(link.utilisation)};
     const auto row = std::ranges::find(rows, figures, &Row::figures);
+    row_before = static_cast<std::size_t>(row - rows.begin());
     if (row != rows.end()) {
       ++row->links;
     } else {
